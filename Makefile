@@ -46,7 +46,7 @@ types: $(STAMP) ## mypy, strict
 	@$(BIN)/mypy
 
 imports: $(STAMP) ## The one-way flow between the rooms
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 format: $(STAMP) ## Rewrite the sources the way `make lint` wants them
 	@$(BIN)/ruff check --fix-only .
