@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 import tomllib
@@ -8,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.architecture.tree import PACKAGE, ROOT, sources
+from tests.architecture.tree import PACKAGE, ROOT, ports
 
 METHOD_LIMIT = 12
 LAYER_NAMES = re.compile(r"lucius\.(\w+)")
@@ -18,19 +17,6 @@ def _contracts() -> list[dict[str, Any]]:
     """The import-linter contracts of the project."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return cast("list[dict[str, Any]]", project["tool"]["importlinter"]["contracts"])
-
-
-def _ports() -> list[type]:
-    """Every Protocol that the ports room defines."""
-    found = []
-    for path in sources(PACKAGE / "ports"):
-        module = importlib.import_module(
-            f"lucius.ports.{path.stem}" if path.stem != "__init__" else "lucius.ports"
-        )
-        for _, value in inspect.getmembers(module, inspect.isclass):
-            if value.__module__ == module.__name__ and getattr(value, "_is_protocol", False):
-                found.append(value)
-    return found
 
 
 def test_every_room_has_its_place_in_the_flow() -> None:
@@ -43,10 +29,10 @@ def test_every_room_has_its_place_in_the_flow() -> None:
 
 def test_there_are_ports_to_look_at() -> None:
     """The checks below would pass in silence if no port were found."""
-    assert {"Ledger", "Bus"} <= {port.__name__ for port in _ports()}
+    assert {"Ledger", "Bus"} <= {port.__name__ for port in ports()}
 
 
-@pytest.mark.parametrize("port", _ports(), ids=lambda port: port.__name__)
+@pytest.mark.parametrize("port", ports(), ids=lambda port: port.__name__)
 def test_ports_stay_small(port: type) -> None:
     """A port has at most 12 methods, so that a new adapter is a day's work."""
     methods = [
@@ -57,7 +43,7 @@ def test_ports_stay_small(port: type) -> None:
     assert 0 < len(methods) <= METHOD_LIMIT
 
 
-@pytest.mark.parametrize("port", _ports(), ids=lambda port: port.__name__)
+@pytest.mark.parametrize("port", ports(), ids=lambda port: port.__name__)
 def test_ports_explain_every_verb(port: type) -> None:
     """Whoever writes an adapter finds the promise of each method in the port."""
     silent = [

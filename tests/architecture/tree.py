@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,3 +58,16 @@ def published() -> list[Path]:
         if path.is_file()
     ]
     return sorted(path for path in top + inside if path.suffix in TEXT and "__pycache__" not in path.parts)
+
+
+def ports() -> list[type]:
+    """Every Protocol that the ports room defines."""
+    found = []
+    for path in sources(PACKAGE / "ports"):
+        module = importlib.import_module(
+            f"lucius.ports.{path.stem}" if path.stem != "__init__" else "lucius.ports"
+        )
+        for _, value in inspect.getmembers(module, inspect.isclass):
+            if value.__module__ == module.__name__ and getattr(value, "_is_protocol", False):
+                found.append(value)
+    return found

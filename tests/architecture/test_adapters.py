@@ -1,0 +1,55 @@
+"""Adapters do not inherit from ports; the functions below bind them.
+
+mypy proves each binding: a function that takes the adapter and returns it as its port is an error as soon
+as a method is missing or has another type. The tests see to it that no port is forgotten, and that
+parameters have the names callers use.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lucius.adapters.keyrings.sqlite import SqliteKeyring
+from lucius.ports.keyring import Keyring
+from tests.architecture.tree import ports
+
+
+def keyring_sqlite(adapter: SqliteKeyring) -> Keyring:
+    """API keys in SQLite."""
+    return adapter
+
+
+BINDINGS: list[Callable[[Any], object]] = [keyring_sqlite]
+
+
+def _bound(binding: Callable[[Any], object]) -> tuple[type, type]:
+    """The adapter and the port that a binding names."""
+    hints = typing.get_type_hints(binding)
+    return hints["adapter"], hints["return"]
+
+
+def test_every_port_has_an_adapter() -> None:
+    """A port that nothing implements is a promise nobody keeps."""
+    bound = {_bound(binding)[1] for binding in BINDINGS}
+    assert {port.__name__ for port in ports()} - {port.__name__ for port in bound} == set()
+
+
+@pytest.mark.parametrize("binding", BINDINGS, ids=lambda binding: binding.__name__)
+def test_adapters_take_what_their_port_says(binding: Callable[[Any], object]) -> None:
+    """A caller that knows only the port can call the adapter, by position or by name."""
+    adapter, port = _bound(binding)
+    assert port not in adapter.__mro__
+    for verb, promised in inspect.getmembers(port, inspect.isfunction):
+        if verb.startswith("_"):
+            continue
+        given = inspect.signature(getattr(adapter, verb)).parameters
+        asked = inspect.signature(promised).parameters
+        assert list(given)[: len(asked)] == list(asked), verb
+        assert inspect.iscoroutinefunction(getattr(adapter, verb)) == inspect.iscoroutinefunction(promised), (
+            verb
+        )
