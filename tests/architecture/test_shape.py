@@ -53,7 +53,8 @@ def test_every_module_says_what_it_is() -> None:
 
 def test_every_directory_with_code_is_a_package() -> None:
     """A forgotten __init__.py would hide a room from import-linter."""
-    bare = {name(path.parent) for path in sources() if not (path.parent / "__init__.py").exists()}
+    holders = {parent for path in sources() for parent in path.parents if parent.is_relative_to(PACKAGE)}
+    bare = {name(holder) for holder in holders if not (holder / "__init__.py").exists()}
     assert bare == set()
 
 
