@@ -14,8 +14,17 @@ from typing import Any
 
 import pytest
 
+from lucius.adapters.buses.embedded import EmbeddedBus
 from lucius.adapters.keyrings.sqlite import SqliteKeyring
+from lucius.adapters.ledgers.sqlite.deliveries import SqliteDeliveries
+from lucius.adapters.ledgers.sqlite.ledger import SqliteLedger
+from lucius.adapters.observed import ObservedBus
+from lucius.adapters.schematics.files import FileSchematics
+from lucius.ports.bus import Bus
+from lucius.ports.deliveries import Deliveries
 from lucius.ports.keyring import Keyring
+from lucius.ports.ledger import Ledger
+from lucius.ports.schematics import Schematics
 from tests.architecture.tree import ports
 
 
@@ -24,7 +33,39 @@ def keyring_sqlite(adapter: SqliteKeyring) -> Keyring:
     return adapter
 
 
-BINDINGS: list[Callable[[Any], object]] = [keyring_sqlite]
+def ledger_sqlite(adapter: SqliteLedger) -> Ledger:
+    """Jobs in SQLite."""
+    return adapter
+
+
+def deliveries_sqlite(adapter: SqliteDeliveries) -> Deliveries:
+    """Webhook deliveries in SQLite."""
+    return adapter
+
+
+def bus_embedded(adapter: EmbeddedBus) -> Bus:
+    """The bus in memory."""
+    return adapter
+
+
+def bus_observed(adapter: ObservedBus) -> Bus:
+    """Any bus with telemetry round it."""
+    return adapter
+
+
+def schematics_files(adapter: FileSchematics) -> Schematics:
+    """Protocols, tenants and limits from files."""
+    return adapter
+
+
+BINDINGS: list[Callable[[Any], object]] = [
+    keyring_sqlite,
+    ledger_sqlite,
+    deliveries_sqlite,
+    bus_embedded,
+    bus_observed,
+    schematics_files,
+]
 
 
 def _bound(binding: Callable[[Any], object]) -> tuple[type, type]:
