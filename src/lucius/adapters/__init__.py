@@ -1,0 +1,1 @@
+"""Implementations of the ports. Siblings never import each other."""

@@ -1,0 +1,78 @@
+"""Opening the file: locked for one process, durable or refused."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from lucius.errors import Unavailable
+
+if TYPE_CHECKING:
+    from typing import IO
+
+#: File systems on which SQLite's locks or `fsync` cannot be trusted.
+NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ceph"})
+
+PRAGMAS = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA wal_autocheckpoint = 4000;
+PRAGMA journal_size_limit = 67108864;
+PRAGMA foreign_keys = OFF;
+"""
+
+
+def lock(path: Path) -> IO[str]:
+    """Hold the ledger for this process; a second one is told so."""
+    handle = path.with_suffix(path.suffix + ".lock").open("a+")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.close()
+        message = f"{path} is in use by another Lucius; stop it or choose another data directory"
+        raise Unavailable(message, code="LEDGER_IN_USE") from None
+    return handle
+
+
+def open_writer(path: str) -> apsw.Connection:
+    """The connection that writes: WAL and FULL, or nothing."""
+    if path != ":memory:":
+        refuse_network(Path(path))
+    old = os.umask(0o077)
+    try:
+        connection = apsw.Connection(path)
+        connection.set_busy_timeout(5000)
+        connection.execute(PRAGMAS)
+    except apsw.Error as error:
+        message = f"{path} cannot be opened as a ledger: {error}"
+        raise Unavailable(message, code="LEDGER_UNREADABLE") from error
+    finally:
+        os.umask(old)
+    return connection
+
+
+def open_reader(path: str) -> apsw.Connection:
+    """A connection that only reads."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    connection.set_busy_timeout(5000)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def refuse_network(path: Path, mounts: Path = Path("/proc/mounts")) -> None:
+    """A ledger on a network file system is not durable; say so instead of pretending."""
+    if not mounts.exists():
+        return
+    parent = path.resolve().parent
+    best, kind = "", ""
+    for line in mounts.read_text().splitlines():
+        _, point, found, *_ = line.split(" ")
+        if (parent == Path(point) or parent.is_relative_to(point)) and len(point) > len(best):
+            best, kind = point, found
+    if kind in NETWORK_FILE_SYSTEMS:
+        message = f"{parent} is on {kind}: SQLite is not safe there; choose a local disk"
+        raise Unavailable(message, code="LEDGER_ON_NETWORK")

@@ -1,0 +1,253 @@
+"""The ledger port on SQLite."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lucius.adapters.ledgers.sqlite import files
+from lucius.adapters.ledgers.sqlite.batch import Batch
+from lucius.adapters.ledgers.sqlite.purge import purge_statements
+from lucius.adapters.ledgers.sqlite.reader import Reader
+from lucius.adapters.ledgers.sqlite.schema import migrate
+from lucius.adapters.ledgers.sqlite.tally import Tally
+from lucius.adapters.ledgers.sqlite.writer import Writer, transact
+from lucius.core.states import JobState
+from lucius.errors import Unavailable
+from lucius.ports.ledger import Census, Change, LedgerCapabilities, Opened
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from lucius.adapters.ledgers.sqlite.batch import Statement
+    from lucius.core.events import Event
+    from lucius.core.job import Job
+    from lucius.ports.ledger import Claim, DeadLetter, JobQuery, Judge, Listener, Opener, OutboxRow
+
+#: Jobs kept decoded between their changes.
+CACHE = 20_000
+
+
+class SqliteLedger:
+    """See the package docstring for how it works and how it fails."""
+
+    def __init__(
+        self, path: str, *, clock: Callable[[], int], on_failure: Callable[[BaseException], None] | None = None
+    ) -> None:
+        self._path = path
+        self._clock = clock
+        self._on_failure = on_failure
+        self._memory = path == ":memory:"
+        self._lock = None if self._memory else files.lock(Path(path))
+        self._connection = files.open_writer(path)
+        self.schema_versions = migrate(self._connection)
+        self.reader = Reader(self._connection if self._memory else files.open_reader(path))
+        self._loop = asyncio.get_running_loop()
+        self._writer = None if self._memory else Writer(self._connection, self._loop)
+        self._listeners: list[Listener] = []
+        self._cache: OrderedDict[str, Job] = OrderedDict()
+        self._filling = Batch()
+        self._writing: Batch | None = None
+        self._scheduled = False
+        self._failure: BaseException | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.tally = Tally(*self.reader.open_counts())
+
+    @property
+    def capabilities(self) -> LedgerCapabilities:
+        """Durable when it has a file; one process at a time."""
+        return LedgerCapabilities(durable=not self._memory, shared=False)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why this ledger no longer accepts anything, if so."""
+        return self._failure
+
+    def create(self, claim: Claim, opener: Opener) -> Awaitable[Opened]:
+        """Make a job, or find the one that has the key."""
+        self._refuse_if_failed()
+        owner = self._owner(claim)
+        if owner is not None:
+            return self._answer(Opened(job=owner, duplicate=True))
+        change = opener(self.tally.usage(claim.tenant_id))
+        job = change.decision.job
+        self._take(None, change)
+        self._filling.claim(claim, job.job_id, job.updated_at)
+        return self._answer(Opened(job=job, duplicate=False))
+
+    def change(self, job_id: str, judge: Judge) -> Awaitable[Change | None]:
+        """Decide now, answer when durable."""
+        self._refuse_if_failed()
+        job = self._newest(job_id)
+        if job is None:
+            return self._answer(None)
+        change = judge(job, self.tally.usage(job.order.tenant_id))
+        if change.decision.events:
+            self._take(job, change)
+        return self._answer(change)
+
+    def execute(self, statements: Sequence[Statement]) -> Awaitable[None]:
+        """Run plain statements in the next transaction (webhook log, retention)."""
+        self._refuse_if_failed()
+        self._filling.raw.extend(statements)
+        return self._answer(None)
+
+    def on_commit(self, listener: Listener) -> None:
+        """Hear of every durable batch."""
+        self._listeners.append(listener)
+
+    async def job(self, job_id: str) -> Job | None:
+        """The job as committed."""
+        return self.reader.job(job_id)
+
+    async def jobs(self, query: JobQuery) -> list[Job]:
+        """Newest first."""
+        return self.reader.jobs(query)
+
+    async def events(self, job_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+        """In their order."""
+        return self.reader.events(job_id, after, limit)
+
+    async def outbox(self, job_ids: Sequence[str]) -> list[OutboxRow]:
+        """Directives of current attempts."""
+        return self.reader.outbox(job_ids)
+
+    async def open_attempts(self, *, after: str = "", limit: int = 500) -> list[str]:
+        """Jobs that are not over, by id."""
+        return self.reader.open_jobs(after, limit)
+
+    async def due(self, now: int, limit: int) -> list[str]:
+        """Jobs whose time has come."""
+        return self.reader.due(now, limit)
+
+    async def dead_letters(self, query: JobQuery) -> list[DeadLetter]:
+        """What failed for good."""
+        return self.reader.dead_letters(query)
+
+    async def census(self, now: int, tenants: frozenset[str] | None = None) -> Census:
+        """Counts of what is not over."""
+        by_state: dict[str, int] = {}
+        for (tenant, state), count in self.tally.by_state.items():
+            if tenants is None or tenant in tenants:
+                by_state[state] = by_state.get(state, 0) + count
+        due, lag = self.reader.due_count(now)
+        dead = self.reader.dead_letter_count()
+        return Census(by_state=by_state, unsent=self.tally.unsent, due=due, dead_letters=dead, due_lag_ms=lag)
+
+    async def purge(self, before: int, limit: int) -> int:
+        """Forget what has been over for long enough."""
+        statements, count = purge_statements(self.reader, before, limit)
+        if count:
+            await self.execute(statements)
+        return count
+
+    async def close(self) -> None:
+        """Write what was taken, then let go of the file."""
+        await self._idle.wait()
+        if self._writer is not None:
+            self._writer.close()
+        else:
+            self._connection.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    # -- the batch that fills, and the one being written -----------------------------------------
+
+    def _newest(self, job_id: str) -> Job | None:
+        """The last decided state of a job: decided but not yet durable counts, nobody has seen it."""
+        job = self._filling.jobs.get(job_id)
+        if job is None and self._writing is not None:
+            job = self._writing.jobs.get(job_id)
+        if job is None:
+            job = self._cache.get(job_id)
+        return job if job is not None else self.reader.job(job_id)
+
+    def _owner(self, claim: Claim) -> Job | None:
+        key = (claim.tenant_id, claim.key)
+        for batch in (self._filling, self._writing):
+            if batch is not None and key in batch.claims:
+                return self._still_claimed(claim, batch.claims[key], None)
+        found = self.reader.claim(*key)
+        return self._still_claimed(claim, *found) if found else None
+
+    def _still_claimed(self, claim: Claim, job_id: str, expires_at: int | None) -> Job | None:
+        job = self._newest(job_id)
+        expired = expires_at is not None and self._clock() >= expires_at
+        if job is None or expired:
+            return None
+        released = claim.release_on_failure and job.terminal and job.state is not JobState.SUCCEEDED
+        return None if released else job
+
+    def _take(self, old: Job | None, change: Change) -> None:
+        self._filling.add(old, change)
+        self.tally.move(old, change.decision.job)
+
+    def _answer(self, value: Any) -> asyncio.Future[Any]:
+        """A future that is done when everything decided so far is durable."""
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._filling.waiting.append((future, value))
+        if not self._scheduled and self._writing is None:
+            self._scheduled = True
+            self._idle.clear()
+            self._loop.call_soon(self._flush)
+        return future
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        batch, self._filling = self._filling, Batch()
+        self._writing = batch
+        statements = batch.statements()
+        if not statements:
+            self._committed(self._failure)
+        elif self._writer is not None:
+            self._writer.write(statements, self._committed)
+        else:
+            self._committed(transact(self._connection, statements))
+
+    def _committed(self, failure: BaseException | None) -> None:
+        batch, self._writing = self._writing, None
+        if batch is None:
+            return
+        if failure is not None:
+            self._fail(batch, failure)
+            return
+        for job_id, job in batch.jobs.items():
+            self._remember(job_id, job)
+        if batch.changes:
+            for listener in self._listeners:
+                listener(batch.changes)
+        for future, value in batch.waiting:
+            if not future.done():
+                future.set_result(value)
+        if self._filling.waiting:
+            self._flush()
+        else:
+            self._idle.set()
+
+    def _remember(self, job_id: str, job: Job) -> None:
+        if job.terminal:
+            self._cache.pop(job_id, None)
+            return
+        self._cache[job_id] = job
+        self._cache.move_to_end(job_id)
+        if len(self._cache) > CACHE:
+            self._cache.popitem(last=False)
+
+    def _fail(self, batch: Batch, failure: BaseException) -> None:
+        self._failure = failure
+        for future, _ in batch.waiting + self._filling.waiting:
+            if not future.done():
+                future.set_exception(failure)
+                future.exception()  # a caller that has gone away needs no warning
+        self._filling = Batch()
+        self._idle.set()
+        if self._on_failure is not None:
+            self._on_failure(failure)
+
+    def _refuse_if_failed(self) -> None:
+        if self._failure is not None:
+            message = f"the ledger has stopped: {self._failure}"
+            raise Unavailable(message, code="LEDGER_FAILED")

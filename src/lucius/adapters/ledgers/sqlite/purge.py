@@ -1,0 +1,24 @@
+"""Retention: forgetting jobs that have been over for long enough."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lucius.adapters.ledgers.sqlite.batch import Statement
+    from lucius.adapters.ledgers.sqlite.reader import Reader
+
+_OVER = (
+    "SELECT job_id FROM jobs WHERE completed_at IS NOT NULL AND completed_at < ? ORDER BY completed_at LIMIT ?"
+)
+#: The job row goes last in reading order of people, first in nobody's: all go in one transaction.
+_TABLES = ("orders", "steps", "events", "outbox", "idempotency", "dead_letters", "deliveries", "jobs")
+
+
+def purge_statements(reader: Reader, before: int, limit: int) -> tuple[list[Statement], int]:
+    """Statements that forget up to `limit` jobs, and how many that are."""
+    ids = [job_id for (job_id,) in reader.query(_OVER, (before, limit))]
+    wanted = json.dumps(ids)
+    forget = "DELETE FROM {} WHERE job_id IN (SELECT value FROM json_each(?))"
+    return [(forget.format(table), (wanted,)) for table in _TABLES], len(ids)

@@ -1,0 +1,159 @@
+"""Queries. All of them go through an index; none grows with what is stored, only with what is asked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from lucius.adapters.ledgers.sqlite import rows
+from lucius.core.job import Fault
+from lucius.ports.ledger import DeadLetter, JobQuery, OutboxRow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+
+    from lucius.core.events import Event
+    from lucius.core.job import Job
+
+_JOB = "SELECT o.body," + ",".join(f"j.{name}" for name in rows.JOB_MOVING) + " FROM jobs j JOIN orders o USING (job_id)"
+_STEPS = "SELECT " + ",".join(rows.STEP_FIXED + rows.STEP_MOVING) + " FROM steps"
+_ONE = f"{_JOB} WHERE j.job_id = ?"
+_ONE_STEPS = f"{_STEPS} WHERE job_id = ? ORDER BY step_index"
+_MANY_STEPS = f"{_STEPS} WHERE job_id IN (SELECT value FROM json_each(?)) ORDER BY job_id, step_index"
+_EVENTS = "SELECT body FROM events WHERE job_id = ? AND seq > ? ORDER BY seq LIMIT ?"
+_CLAIM = "SELECT job_id, expires_at FROM idempotency WHERE tenant_id = ? AND key = ?"
+_DUE = "SELECT job_id FROM jobs WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?"
+_OPEN = "SELECT job_id FROM jobs WHERE completed_at IS NULL AND job_id > ? ORDER BY job_id LIMIT ?"
+_OUTBOX = (
+    "SELECT " + ",".join(f"o.{name}" for name in rows.OUTBOX) + " FROM json_each(?) AS wanted "
+    "JOIN steps s ON s.job_id = wanted.value JOIN outbox o ON o.job_id = s.job_id "
+    "AND o.step_index = s.step_index AND o.attempt_no = s.attempt_no JOIN jobs j ON j.job_id = s.job_id "
+    "WHERE s.state IN ('AWAITING_ACK', 'IN_PROGRESS') "
+    "OR (s.state = 'DISPATCHING' AND j.state IN ('QUEUED', 'DISPATCHING', 'IN_PROGRESS'))"
+)
+_OPEN_COUNTS = "SELECT tenant_id, mode, state, count(*) FROM jobs WHERE completed_at IS NULL GROUP BY 1, 2, 3"
+_UNSENT = (
+    "SELECT count(*) FROM jobs j JOIN steps s USING (job_id) "
+    "WHERE j.completed_at IS NULL AND s.state = 'DISPATCHING'"
+)
+_DEAD = "SELECT job_id, tenant_id, step_id, error_code, error_message, dead_at, redriven_as FROM dead_letters"
+
+
+class Reader:
+    """Reads what is committed."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def query(self, sql: str, values: tuple[Any, ...] = ()) -> list[rows.Row]:
+        """Rows of one statement."""
+        return self._connection.execute(sql, values).fetchall()
+
+    def job(self, job_id: str) -> Job | None:
+        """One job, or None."""
+        found = self.query(_ONE, (job_id,))
+        if not found:
+            return None
+        body, *moving = found[0]
+        return rows.read_job(rows.read_order(body), tuple(moving), self.query(_ONE_STEPS, (job_id,)))
+
+    def jobs(self, query: JobQuery) -> list[Job]:
+        """Jobs newest first: ids are time-ordered, so the key is the order."""
+        where, values = _filters(query, "j")
+        found = self.query(f"{_JOB} WHERE {where} ORDER BY j.job_id DESC LIMIT ?", (*values, query.limit))
+        orders = [rows.read_order(row[0]) for row in found]
+        steps: dict[str, list[rows.Row]] = {order.job_id: [] for order in orders}
+        for step in self.query(_MANY_STEPS, (json.dumps(list(steps)),)):
+            steps[step[0]].append(step)
+        return [
+            rows.read_job(order, row[1:], steps[order.job_id]) for order, row in zip(orders, found, strict=True)
+        ]
+
+    def events(self, job_id: str, after: int, limit: int) -> list[Event]:
+        """A job's events in their order."""
+        return [rows.read_event(body) for (body,) in self.query(_EVENTS, (job_id, after, limit))]
+
+    def claim(self, tenant_id: str, key: str) -> tuple[str, int | None] | None:
+        """Who has this idempotency key, and until when."""
+        found = self.query(_CLAIM, (tenant_id, key))
+        return (found[0][0], found[0][1]) if found else None
+
+    def outbox(self, job_ids: Sequence[str]) -> list[OutboxRow]:
+        """Directives of current attempts."""
+        return [rows.read_outbox(row) for row in self.query(_OUTBOX, (json.dumps(list(job_ids)),))]
+
+    def open_jobs(self, after: str, limit: int) -> list[str]:
+        """Jobs that are not terminal, by id."""
+        return [job_id for (job_id,) in self.query(_OPEN, (after, limit))]
+
+    def open_counts(self) -> tuple[list[rows.Row], int]:
+        """(tenant, mode, state, jobs) of what is not over, and the number of unsent attempts."""
+        return self.query(_OPEN_COUNTS), self.query(_UNSENT)[0][0]
+
+    def due(self, now: int, limit: int) -> list[str]:
+        """Jobs whose time has come."""
+        return [job_id for (job_id,) in self.query(_DUE, (now, limit))]
+
+    def due_count(self, now: int) -> tuple[int, int]:
+        """How many are due, and for how long the oldest has been."""
+        count, oldest = self.query(
+            "SELECT count(*), min(due_at) FROM jobs WHERE due_at IS NOT NULL AND due_at <= ?", (now,)
+        )[0]
+        return count, now - oldest if count else 0
+
+    def dead_letters(self, query: JobQuery) -> list[DeadLetter]:
+        """What failed for good."""
+        where, values = _tenants(query.tenants, "tenant_id")
+        if query.before_id:
+            where, values = [*where, "job_id < ?"], [*values, query.before_id]
+        sql = f"{_DEAD} WHERE {' AND '.join(where) or 'true'} ORDER BY job_id DESC LIMIT ?"
+        return [
+            DeadLetter(
+                job_id=job_id, tenant_id=tenant, step_id=step, error=Fault(code=code, message=message),
+                dead_at=at, redriven_as=redriven,
+            )  # fmt: skip
+            for job_id, tenant, step, code, message, at, redriven in self.query(sql, (*values, query.limit))
+        ]
+
+    def dead_letter_count(self) -> int:
+        """Dead letters nobody has redriven."""
+        count: int = self.query("SELECT count(*) FROM dead_letters WHERE redriven_as IS NULL")[0][0]
+        return count
+
+
+def _tenants(tenants: frozenset[str] | None, column: str) -> tuple[list[str], list[Any]]:
+    if tenants is None:
+        return [], []
+    if len(tenants) == 1:
+        return [f"{column} = ?"], list(tenants)
+    return [f"{column} IN (SELECT value FROM json_each(?))"], [json.dumps(sorted(tenants))]
+
+
+def _filters(query: JobQuery, table: str) -> tuple[str, tuple[Any, ...]]:
+    where, values = _tenants(query.tenants, f"{table}.tenant_id")
+    if query.states:
+        where.append(f"{table}.state IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(list(query.states)))
+    exact = {"request_type": query.request_type, "doc_id": query.doc_id, "correlation_id": query.correlation_id}
+    for column, value in exact.items():
+        if value is not None:
+            where.append(f"{table}.{column} = ?")
+            values.append(value)
+    if query.created_from is not None:
+        where.append(f"{table}.job_id >= ?")
+        values.append(_first_id(query.created_from))
+    if query.created_before is not None:
+        where.append(f"{table}.job_id < ?")
+        values.append(_first_id(query.created_before))
+    if query.before_id is not None:
+        where.append(f"{table}.job_id < ?")
+        values.append(query.before_id)
+    return " AND ".join(where) or "true", tuple(values)
+
+
+def _first_id(milliseconds: int) -> str:
+    """The smallest UUIDv7 of that instant: a time filter becomes a key range."""
+    digits = f"{max(0, milliseconds):012x}"
+    return f"{digits[:8]}-{digits[8:12]}"

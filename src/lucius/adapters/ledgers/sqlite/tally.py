@@ -1,0 +1,64 @@
+"""Slots in use. Counted from the rows at start and moved with every decision, so nothing can leak."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from lucius.core.states import COUNTED_JOB, JobState, StepState
+from lucius.ports.ledger import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lucius.core.job import Job
+
+
+class Tally:
+    """Counts of jobs that are not over."""
+
+    __slots__ = ("burst", "by_state", "system", "tenant", "unsent")
+
+    def __init__(self, stored: Iterable[tuple[Any, ...]], unsent: int) -> None:
+        self.tenant: Counter[str] = Counter()
+        self.burst: Counter[str] = Counter()
+        self.by_state: Counter[tuple[str, str]] = Counter()
+        self.system = 0
+        self.unsent = unsent
+        for tenant, mode, state, count in stored:
+            self._hold(tenant, mode, JobState(state), count)
+
+    def usage(self, tenant_id: str) -> Usage:
+        """What a tenant, and everybody together, holds now."""
+        return Usage(
+            tenant_jobs=self.tenant[tenant_id],
+            tenant_burst_jobs=self.burst[tenant_id],
+            system_jobs=self.system,
+        )
+
+    def move(self, old: Job | None, new: Job) -> None:
+        """Follow one decision."""
+        if old is not None:
+            if old.state is new.state and old.steps is new.steps:
+                return
+            self._add(old, -1)
+        self._add(new, 1)
+
+    def _add(self, job: Job, sign: int) -> None:
+        if not job.terminal:
+            self._hold(job.order.tenant_id, job.order.routing.mode, job.state, sign)
+            self.unsent += sign * sum(step.state is StepState.DISPATCHING for step in job.steps)
+
+    def _hold(self, tenant: str, mode: str, state: JobState, count: int) -> None:
+        self._count(self.by_state, (tenant, state), count)
+        if state in COUNTED_JOB:
+            self.system += count
+            self._count(self.tenant, tenant, count)
+            if mode == "BURST":
+                self._count(self.burst, tenant, count)
+
+    @staticmethod
+    def _count(counter: Counter[Any], key: Any, sign: int) -> None:
+        counter[key] += sign
+        if not counter[key]:
+            del counter[key]  # tenants that are gone cost nothing

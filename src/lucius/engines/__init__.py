@@ -1,0 +1,1 @@
+"""Engines: two ways to drive jobs by one set of rules."""

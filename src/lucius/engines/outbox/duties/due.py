@@ -1,0 +1,67 @@
+"""The reconciler: every due job gets a `Tick`, and the core finds out what is due about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lucius.core.commands import Tick
+from lucius.core.states import StepState
+from lucius.engines.outbox.directives import message_id
+from lucius.ports.duties import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucius.core.job import Job
+    from lucius.engines.outbox.engine import OutboxEngine
+    from lucius.ports.bus import Bus
+    from lucius.ports.ledger import Ledger
+
+
+class DueJobs:
+    """Ticks what is due, a page at a time."""
+
+    name = "due"
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        bus: Bus,
+        engine: OutboxEngine,
+        *,
+        clock: Callable[[], int],
+        interval: float = 0.5,
+        page: int = 500,
+    ) -> None:
+        self._ledger = ledger
+        self._bus = bus
+        self._engine = engine
+        self._clock = clock
+        self.interval = interval
+        self._page = page
+
+    async def run_once(self) -> Report:
+        """One page of due jobs."""
+        ids = await self._ledger.due(self._clock(), self._page)
+        answers = []
+        for job_id in ids:
+            job = await self._ledger.job(job_id)
+            if job is not None:
+                answers.append(self._engine.apply(job_id, Tick(held=await self._held(job))))
+        acted = 0
+        for answer in answers:
+            change = await answer
+            acted += change is not None and bool(change.decision.events)
+        return Report(duty=self.name, acted=acted, details={"due": len(ids)}, more=len(ids) == self._page)
+
+    async def _held(self, job: Job) -> frozenset[str]:
+        """Steps whose directive waits unread in a queue that is being read."""
+        waiting = [
+            (step.step_id, message_id(job.job_id, step.index, step.attempt.attempt_no))
+            for step in job.steps
+            if step.state is StepState.AWAITING_ACK and step.attempt is not None
+        ]
+        if not waiting or not self._bus.capabilities.knows_unread:
+            return frozenset()
+        unread = await self._bus.unread([key for _, key in waiting])
+        return frozenset(step_id for (step_id, _), held in zip(waiting, unread, strict=True) if held)

@@ -1,0 +1,115 @@
+"""Asks the core, commits its answer, tells the relay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lucius.core import commands as cmd
+from lucius.core.admission import Counts, Limits, admit
+from lucius.core.decide import Chance, Decision, Verdict, decide, open_job
+from lucius.core.states import JobState
+from lucius.ports.engine import Answer
+from lucius.ports.ledger import Change, Claim, Opened, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from lucius.core.events import Event
+    from lucius.core.job import Job, Order
+    from lucius.engines.outbox.relay import Relay
+    from lucius.ports.deliveries import NewDelivery
+    from lucius.ports.ledger import Ledger, OutboxRow
+
+    Render = Callable[[Job, int], OutboxRow]
+    Tell = Callable[[Job | None, Job, Sequence[Event]], tuple[NewDelivery, ...]]
+
+
+class OutboxEngine:
+    """Drives jobs by one commit per decision. Clock, ids and jitter are given, never taken."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        relay: Relay,
+        *,
+        render: Render,
+        tell: Tell,
+        clock: Callable[[], int],
+        chance: Callable[[], Chance],
+    ) -> None:
+        self._ledger = ledger
+        self._relay = relay
+        self._render = render
+        self._tell = tell
+        self._clock = clock
+        self._chance = chance
+
+    def open(self, order: Order, claim: Claim, limits: Limits) -> Awaitable[Opened]:
+        """Accept an order, or find the job that has its key."""
+
+        def opener(usage: Usage) -> Change:
+            self._admit(limits, usage, order.routing.mode)
+            decision = open_job(order, self._chance())
+            return self._change(None, decision)
+
+        return self._ledger.create(claim, opener)
+
+    async def report(self, tenant_id: str, job_id: str, reply: cmd.Reply) -> Answer:
+        """Judge what a service says. Somebody else's job is no job."""
+
+        def judge(job: Job, _: Usage) -> Change:
+            if job.order.tenant_id != tenant_id:
+                return Change(decision=Decision(job=job, events=(), verdict=Verdict.UNKNOWN))
+            return self._decided(job, reply)
+
+        return _answer(await self._ledger.change(job_id, judge))
+
+    async def control(self, job_id: str, command: cmd.Command, limits: Limits) -> Answer:
+        """Cancel, pause, resume. A paused job gave its slot back and must find a free one."""
+
+        def judge(job: Job, usage: Usage) -> Change:
+            if isinstance(command, cmd.Resume) and job.state is JobState.PAUSED:
+                self._admit(limits, usage, job.order.routing.mode)
+            return self._decided(job, command)
+
+        return _answer(await self._ledger.change(job_id, judge))
+
+    def apply(self, job_id: str, command: cmd.Command) -> Awaitable[Change | None]:
+        """What the relay and the reconciler say: `Published`, `PublishFailed`, `Tick`."""
+        return self._ledger.change(job_id, lambda job, _: self._decided(job, command))
+
+    async def republish(self, job_ids: list[str]) -> int:
+        """Send unsent directives now."""
+        return await self._relay.refetch(job_ids)
+
+    def waiting(self) -> dict[str, int]:
+        """Directives that wait for the bus, by tenant."""
+        return self._relay.waiting()
+
+    def _decided(self, job: Job, command: cmd.Command) -> Change:
+        return self._change(job, decide(job, command, self._clock(), self._chance()))
+
+    def _change(self, before: Job | None, decision: Decision) -> Change:
+        job = decision.job
+        return Change(
+            decision=decision,
+            outbox=tuple(self._render(job, index) for index in decision.created) if decision.created else (),
+            deliveries=self._tell(before, job, decision.events) if job.order.callback_urls else (),
+        )
+
+    @staticmethod
+    def _admit(limits: Limits, usage: Usage, mode: str) -> None:
+        counts = Counts(
+            tenant=usage.tenant_jobs, system=usage.system_jobs, tenant_burst=usage.tenant_burst_jobs
+        )
+        refusal = admit(limits, counts, mode)
+        if refusal is not None:
+            raise refusal
+
+
+def _answer(change: Change | None) -> Answer:
+    if change is None:
+        return Answer(verdict=Verdict.UNKNOWN, job=None)
+    decision = change.decision
+    job = None if decision.verdict is Verdict.UNKNOWN and not decision.events else decision.job
+    return Answer(verdict=decision.verdict, job=job, refusal=decision.refusal)
