@@ -1,0 +1,1 @@
+"""Buses: `embedded` (in this process, volatile)."""
