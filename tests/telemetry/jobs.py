@@ -68,7 +68,9 @@ class Story:
         step, no, lease = self._ids(step_id)
         return self.then(cmd.Ack(step_id=step, attempt_no=no, lease_id=lease), after)
 
-    def result(self, step_id: str, status: str = "SUCCEEDED", code: str | None = None, after: int = 100) -> Story:
+    def result(
+        self, step_id: str, status: str = "SUCCEEDED", code: str | None = None, after: int = 100
+    ) -> Story:
         """A service is done."""
         step, no, lease = self._ids(step_id)
         error = Fault(code=code, message="said the service") if code else None

@@ -58,7 +58,9 @@ class Journal:
         attempt_no = getattr(event, "attempt_no", None)
         fields: dict[str, Any] = ids_of(job)
         if step_id:
-            fields |= {"stepId": step_id, "attempt_no": attempt_no}
+            fields["stepId"] = step_id
+            if attempt_no is not None:
+                fields["attempt_no"] = attempt_no
             # The event's own lease, never that of an attempt that came later in the same commit.
             if step and step.attempt and step.attempt.attempt_no == attempt_no:
                 fields["lease_id"] = step.attempt.lease_id

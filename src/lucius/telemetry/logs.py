@@ -8,6 +8,7 @@ that does nothing; a line that cannot be rendered is printed as its repr and nev
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
@@ -72,7 +73,7 @@ def configure_logs(
     ending: list[Processor] = [
         structlog.processors.format_exc_info,
         _Redaction(redact),
-        _renderer(console=console),
+        _renderer(out, console=console),
     ]
     structlog.configure(
         processors=[*shared, *ending],
@@ -133,11 +134,16 @@ class _Redaction:
         return redacted
 
 
-def _renderer(*, console: bool) -> Processor:
+def _renderer(out: TextIO, *, console: bool) -> Processor:
     if console:
-        return structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)
+        return structlog.dev.ConsoleRenderer(
+            colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
     return _json
 
 
 def _json(_logger: Any, _method: str, line: EventDict) -> str:
-    return orjson.dumps(line, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()
+    try:
+        return orjson.dumps(line, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:  # half a surrogate pair, or a number beyond 64 bits
+        return json.dumps({str(name): repr(value) for name, value in line.items()})

@@ -1,9 +1,9 @@
 """All metrics of one process, in a registry of their own.
 
 State: plain counts (see `counts`) and gauge sources. Feeding is synchronous and cheap, one thread
-per family: `observe_commit`, `observe_batch` and `observe_commit_seconds` belong to whoever commits,
-the rest to the event loop. `exposition` asks the gauges and renders; it never fails because of a
-source.
+per family: `observe_commit`, `observe_reply`, `observe_batch` and `observe_commit_seconds` belong to
+whoever commits, the rest to the event loop. `exposition` asks the gauges and renders; it never fails
+because of a source.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -17,19 +16,24 @@ from lucius.telemetry.catalogue import PROCESS
 _PROC = Path("/proc/self")
 
 
-def resident_bytes() -> int:
-    """Memory in use now; where the system has no /proc, the most there ever was."""
+def resident_bytes() -> int | None:
+    """Memory in use now; without /proc the most there ever was; None where nobody tells."""
     try:
-        return int((_PROC / "statm").read_text().split()[1]) * resource.getpagesize()
+        return int((_PROC / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024  # the unit differs by system
+        pass
+    try:
+        import resource  # noqa: PLC0415 not on every system
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # the unit differs by system
 
 
 def cpu_seconds() -> float:
     """User and system time since the start."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
+    times = os.times()
+    return times.user + times.system
 
 
 def open_files() -> int | None:
@@ -59,7 +63,9 @@ class ProcessFacts(Collector):
         info.add_metric([self._version, platform.python_version()], 1)
         yield info
         yield GaugeMetricFamily(uptime.name, uptime.help, value=(self._clock() - self._started_at) / 1000)
-        yield GaugeMetricFamily(memory.name, memory.help, value=resident_bytes())
+        resident = resident_bytes()
+        if resident is not None:
+            yield GaugeMetricFamily(memory.name, memory.help, value=resident)
         yield CounterMetricFamily(cpu.name, cpu.help, value=cpu_seconds())
         count = open_files()
         if count is not None:

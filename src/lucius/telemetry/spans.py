@@ -5,6 +5,7 @@ Span ids are hashes of what they stand for, so parents and links need no memory 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Any
@@ -34,11 +35,16 @@ _MS = 1_000_000
 class OwnIds(RandomIdGenerator):
     """Random ids, unless somebody has just said which span id comes next."""
 
-    following: int | None = None
+    def __init__(self) -> None:
+        self._asked = threading.local()  # requests may start spans in one thread, commits in another
+
+    def follow(self, span_id: int) -> None:
+        """Give this id to the next span that this thread starts."""
+        self._asked.span_id = span_id
 
     def generate_span_id(self) -> int:
         """The id that was set, once; else a random one."""
-        given, self.following = self.following, None
+        given: int | None = self._asked.__dict__.pop("span_id", None)
         return given or super().generate_span_id()
 
 
@@ -144,7 +150,7 @@ class CommitSpans:
         attributes |= {"lucius.jobId": job.job_id, "lucius.tenant_id": job.order.tenant_id}
         if job.order.correlation_id:
             attributes["lucius.correlation_id"] = job.order.correlation_id
-        self._ids.following = span_id
+        self._ids.follow(span_id)
         span = self._tracer.start_span(
             name,
             set_span_in_context(NonRecordingSpan(parent), Context()),
