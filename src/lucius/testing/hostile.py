@@ -144,7 +144,11 @@ _ENVELOPES = [
     ("priority as fraction", _body(priority=1.0), "WRONG_TYPE"),
     ("priority too high", _body(priority=10), "INVALID_PRIORITY"),
     ("callback over http", _body(callback_urls=["http://hooks.example.com/"]), "INVALID_CALLBACK_URL"),
-    ("callback with password", _body(callback_urls=["https://u:p@hooks.example.com/"]), "INVALID_CALLBACK_URL"),
+    (
+        "callback with password",
+        _body(callback_urls=["https://u:p@hooks.example.com/"]),
+        "INVALID_CALLBACK_URL",
+    ),
     ("six callbacks", _body(callback_urls=["https://hooks.example.com/"] * 6), "INVALID_CALLBACK_URLS"),
     ("callback as string", _body(callback_urls="https://hooks.example.com/"), "WRONG_TYPE"),
     ("payload as list", _body(payload=[]), "WRONG_TYPE"),

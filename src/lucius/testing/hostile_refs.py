@@ -7,7 +7,7 @@ SCHEME_REFS = (
     "ftp://files.example.com/a",
     "file:///etc/passwd",
     "gopher://files.example.com/_",
-    "javascript://example.com/%0aalert(1)",
+    "javascript://example.com/alert(1)",
     "jar://files.example.com/a",
     "ldap://files.example.com/a",
 )
