@@ -87,10 +87,10 @@ _BY_TEXT: tuple[tuple[str, str], ...] = (
     ("IPv6 without brackets", "https://::1/in"),
     ("name in brackets", "https://[localhost]/in"),
     ("IPv4 in brackets", "https://[127.0.0.1]/in"),
-    ("fullwidth digits", "https://１２７.０.０.１/in"),  # noqa: RUF001
+    ("fullwidth digits", "https://１２７.０.０.１/in"),
     ("circled letters", "https://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/in"),
     ("ideographic full stop", "https://127。0。0。1/in"),
-    ("Cyrillic look-alike", "https://hооks.example.com/in"),  # noqa: RUF001
+    ("Cyrillic look-alike", "https://hооks.example.com/in"),
     ("soft hyphen", "https://local\u00adhost/in"),
     ("percent-encoded host", "https://%6c%6f%63%61%6c%68%6f%73%74/in"),
     ("percent-encoded dot", "https://127%2e0%2e0%2e1/in"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from lucius.adapters.ledgers.sqlite import rows
+from lucius.adapters.ledgers.sqlite.deliveries import INSERT_COLUMNS, insert_row
 from lucius.core import events as ev
 from lucius.core.states import JobState
 
@@ -53,9 +54,7 @@ DEAD = _insert("dead_letters", ("job_id", "tenant_id", "step_id", "error_code", 
 REDRIVEN = (
     "UPDATE dead_letters SET redriven_as = j.value->>1 FROM json_each(?) AS j WHERE job_id = j.value->>0"
 )
-DELIVERIES = _insert(
-    "deliveries", ("delivery_id", "job_id", "tenant_id", "seq", "url", "body", "created_at", "next_at")
-)
+DELIVERIES = _insert("deliveries", INSERT_COLUMNS)
 
 
 class Batch:
@@ -143,8 +142,4 @@ class Batch:
         return dead
 
     def _deliveries(self) -> list[rows.Row]:
-        return [
-            (d.delivery_id, d.job_id, d.tenant_id, d.seq, d.url, d.body.decode(), d.created_at, d.created_at)
-            for change in self.changes
-            for d in change.deliveries
-        ]
+        return [insert_row(new) for change in self.changes for new in change.deliveries]

@@ -3,7 +3,8 @@
 `next_at` is set exactly when a row may be sent: NULL means settled, or waiting for its predecessor
 (then the state says PENDING). The partial index therefore holds only what can become due, sorted by
 lane (tenant and host), and `due` hops from lane to lane instead of reading a long queue to its end.
-The trigger hands the turn on in the statement that settles a row; so no crash can lose the turn.
+Two triggers keep the order of a job's deliveries to one URL: a new row behind an unsettled one
+waits, and the statement that settles a row hands the turn on; so no crash can lose the turn.
 """
 
 from __future__ import annotations
@@ -28,55 +29,60 @@ Write = Callable[[str, Row], Awaitable[None]]
 MAX_LOG = 32
 
 DDL = """
-CREATE TABLE IF NOT EXISTS delivery (
-    delivery_id TEXT PRIMARY KEY,
-    job_id      TEXT NOT NULL,
-    tenant_id   TEXT NOT NULL,
-    seq         INTEGER NOT NULL,
-    url_no      INTEGER NOT NULL,
-    url         TEXT NOT NULL,
-    shown_url   TEXT NOT NULL,
-    host        TEXT NOT NULL,
-    lane        TEXT NOT NULL,
-    event_type  TEXT NOT NULL,
-    body        BLOB NOT NULL,
-    state       TEXT NOT NULL CHECK (state IN ('PENDING', 'DELIVERED', 'EXHAUSTED')),
-    tries       INTEGER NOT NULL DEFAULT 0,
-    created_at  INTEGER NOT NULL,
-    next_at     INTEGER CHECK (next_at IS NULL OR state = 'PENDING'),
-    log         TEXT NOT NULL DEFAULT '[]'
-) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX IF NOT EXISTS delivery_order ON delivery (job_id, url_no, seq);
-CREATE INDEX IF NOT EXISTS delivery_due ON delivery (lane, next_at) WHERE next_at IS NOT NULL;
-CREATE TRIGGER IF NOT EXISTS delivery_turn AFTER UPDATE OF state ON delivery
+CREATE TABLE deliveries (
+    delivery_id TEXT PRIMARY KEY, job_id TEXT NOT NULL, tenant_id TEXT NOT NULL, seq INTEGER NOT NULL,
+    url_no INTEGER NOT NULL, url TEXT NOT NULL, shown_url TEXT NOT NULL, host TEXT NOT NULL,
+    event_type TEXT NOT NULL, body TEXT NOT NULL, created_at INTEGER NOT NULL,
+    next_at INTEGER CHECK (next_at IS NULL OR state = 'PENDING'),
+    state TEXT NOT NULL DEFAULT 'PENDING' CHECK (state IN ('PENDING', 'DELIVERED', 'EXHAUSTED')),
+    tries INTEGER NOT NULL DEFAULT 0, log TEXT NOT NULL DEFAULT '[]',
+    lane TEXT GENERATED ALWAYS AS (tenant_id || ' ' || host) VIRTUAL
+);
+CREATE UNIQUE INDEX deliveries_in_order ON deliveries (job_id, url_no, seq);
+CREATE INDEX deliveries_due ON deliveries (lane, next_at) WHERE next_at IS NOT NULL;
+CREATE TRIGGER deliveries_wait AFTER INSERT ON deliveries
+WHEN EXISTS (SELECT 1 FROM deliveries AS earlier
+             WHERE earlier.job_id = new.job_id AND earlier.url_no = new.url_no AND earlier.seq < new.seq
+               AND earlier.state = 'PENDING')
+BEGIN
+    UPDATE deliveries SET next_at = NULL WHERE delivery_id = new.delivery_id;
+END;
+CREATE TRIGGER deliveries_turn AFTER UPDATE OF state ON deliveries
 WHEN old.state = 'PENDING' AND new.state <> 'PENDING'
 BEGIN
-    UPDATE delivery SET next_at = created_at
-    WHERE next_at IS NULL AND state = 'PENDING' AND delivery_id = (
-        SELECT later.delivery_id FROM delivery AS later
+    UPDATE deliveries SET next_at = created_at
+    WHERE next_at IS NULL AND delivery_id = (
+        SELECT later.delivery_id FROM deliveries AS later
         WHERE later.job_id = new.job_id AND later.url_no = new.url_no AND later.seq > new.seq
           AND later.state = 'PENDING'
         ORDER BY later.seq LIMIT 1);
 END;
 """
 
-INSERT = """
-INSERT INTO delivery (delivery_id, job_id, tenant_id, seq, url_no, url, shown_url, host, lane, event_type,
-                      body, state, created_at, next_at)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?3 || ' ' || ?8, ?9, ?10, 'PENDING', ?11,
-       CASE WHEN EXISTS (SELECT 1 FROM delivery WHERE job_id = ?2 AND url_no = ?5 AND seq < ?4
-                         AND state = 'PENDING') THEN NULL ELSE ?11 END
-"""
+INSERT_COLUMNS = (
+    "delivery_id",
+    "job_id",
+    "tenant_id",
+    "seq",
+    "url_no",
+    "url",
+    "shown_url",
+    "host",
+    "event_type",
+    "body",
+    "created_at",
+    "next_at",
+)
 
 _DUE = """
 WITH RECURSIVE lanes (lane) AS (
-    SELECT min(lane) FROM delivery WHERE next_at IS NOT NULL
+    SELECT min(lane) FROM deliveries WHERE next_at IS NOT NULL
     UNION ALL
-    SELECT (SELECT min(d.lane) FROM delivery AS d WHERE d.next_at IS NOT NULL AND d.lane > lanes.lane)
+    SELECT (SELECT min(d.lane) FROM deliveries AS d WHERE d.next_at IS NOT NULL AND d.lane > lanes.lane)
     FROM lanes WHERE lanes.lane IS NOT NULL
 ), heads AS (
-    SELECT d.* FROM lanes JOIN delivery AS d ON d.delivery_id IN (
-        SELECT h.delivery_id FROM delivery AS h
+    SELECT d.* FROM lanes JOIN deliveries AS d ON d.delivery_id IN (
+        SELECT h.delivery_id FROM deliveries AS h
         WHERE h.next_at IS NOT NULL AND h.lane = lanes.lane AND h.next_at <= ?1
         ORDER BY h.next_at LIMIT ?3)
 ), ranked AS (
@@ -89,19 +95,19 @@ ORDER BY max(host_rank, tenant_rank), next_at, delivery_id LIMIT ?2
 """
 
 _RECORD = f"""
-UPDATE delivery SET tries = tries + 1, state = ?2, next_at = ?3,
-    log = json_insert(CASE WHEN json_array_length(log) >= {MAX_LOG} THEN json_remove(log, '$[0]') ELSE log END,
+UPDATE deliveries SET tries = tries + 1, state = ?2, next_at = ?3,
+    log = json_insert(iif(json_array_length(log) < {MAX_LOG}, log, json_remove(log, '$[0]')),
                       '$[#]', json(?4))
 WHERE delivery_id = ?1 AND state = 'PENDING'
-"""  # noqa: S608 - the only thing put in is a number of ours
+"""
 
 _FOR_JOB = """
 SELECT delivery_id, job_id, seq, event_type, shown_url, state, tries, created_at, next_at, log
-FROM delivery WHERE job_id = ? ORDER BY seq, url_no
+FROM deliveries WHERE job_id = ? ORDER BY seq, url_no
 """
 
 _REDELIVER = """
-UPDATE delivery SET state = 'PENDING', tries = 0, next_at = ?2
+UPDATE deliveries SET state = 'PENDING', tries = 0, next_at = ?2
 WHERE delivery_id = ?1 AND NOT (state = 'PENDING' AND next_at IS NULL)
 """
 
@@ -109,7 +115,7 @@ _LOG = msgspec.json.Decoder(tuple[DeliveryAttempt, ...])
 
 
 def insert_row(new: NewDelivery) -> Row:
-    """The parameters of `INSERT` for one delivery; to be run in the event's own commit, by rising `seq`."""
+    """The values of INSERT_COLUMNS; to be inserted in the event's own commit, by rising `seq`."""
     return (
         new.delivery_id,
         new.job_id,
@@ -120,7 +126,8 @@ def insert_row(new: NewDelivery) -> Row:
         new.shown_url,
         new.host,
         new.event_type,
-        new.body,
+        new.body.decode(),
+        new.created_at,
         new.created_at,
     )
 
@@ -134,9 +141,7 @@ class SqliteDeliveries:
 
     async def due(self, now: int, limit: int, *, per_host: int) -> list[PendingDelivery]:
         """What may be sent now, every endpoint's and every tenant's first ones first."""
-        names = PendingDelivery.__struct_fields__
-        rows = self._read(_DUE, (now, limit, per_host))
-        return [PendingDelivery(**dict(zip(names, row, strict=True))) for row in rows]
+        return [_pending(row) for row in self._read(_DUE, (now, limit, per_host))]
 
     async def record(
         self, delivery_id: str, attempt: DeliveryAttempt, next_at: int | None, state: DeliveryState
@@ -151,10 +156,15 @@ class SqliteDeliveries:
 
     async def redeliver(self, delivery_id: str, now: int) -> bool:
         """Put it back to the start of its schedule; one that waits for its turn keeps waiting."""
-        if not self._read("SELECT 1 FROM delivery WHERE delivery_id = ?", (delivery_id,)):
+        if not self._read("SELECT 1 FROM deliveries WHERE delivery_id = ?", (delivery_id,)):
             return False
         await self._write(_REDELIVER, (delivery_id, now))
         return True
+
+
+def _pending(row: Row) -> PendingDelivery:
+    values = dict(zip(PendingDelivery.__struct_fields__, row, strict=True))
+    return PendingDelivery(**values | {"body": values["body"].encode()})
 
 
 def _view(row: Row) -> DeliveryView:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import apsw
 
+from lucius.adapters.ledgers.sqlite.deliveries import DDL as _DELIVERIES
 from lucius.errors import Unavailable
 
 _V1 = """
@@ -71,7 +72,7 @@ CREATE VIEW outbox_states AS
     FROM outbox o JOIN steps s USING (job_id, step_index);
 """
 
-MIGRATIONS: tuple[str, ...] = (_V1,)
+MIGRATIONS: tuple[str, ...] = (_V1 + _DELIVERIES,)
 CURRENT = len(MIGRATIONS)
 
 
