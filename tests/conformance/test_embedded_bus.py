@@ -20,6 +20,7 @@ class Hand:
         self.now = 1_769_508_120_000
 
     def __call__(self) -> int:
+        """The time."""
         return self.now
 
 
@@ -121,7 +122,7 @@ async def test_receiving_nothing_is_refused(harness: BusHarness) -> None:
 
 
 async def test_declared_subscriptions_and_the_unclaimed() -> None:
-    """A declared subscription takes messages before its first receive; what none takes is shown by subject."""
+    """A declared subscription takes messages before its first receive; what none takes is shown."""
     ocr = Subscription(name="ocr", topics=TOPICS, subjects=("OCR",))
     bus = EmbeddedBus(topics=TOPICS, clock=lambda: 0, subscriptions=[ocr])
     mine = new_harness(bus, topics=TOPICS, lock_seconds=60, max_deliveries=10, advance=asyncio.sleep)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from hypothesis import settings
-
 from lucius.adapters.buses.embedded import EmbeddedBus
 from lucius.ports.bus import Bus
 from lucius.testing.bus_machine import BusMachine
@@ -31,4 +29,3 @@ class EmbeddedMachine(BusMachine):
 
 
 TestEmbeddedMachine = EmbeddedMachine.TestCase
-TestEmbeddedMachine.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)

@@ -8,4 +8,6 @@ pytest and hypothesis.
 import pytest
 
 # Suites live outside the test tree: without this a failing assert shows no values.
-pytest.register_assert_rewrite("lucius.testing.buses", "lucius.testing.bus_machine")
+pytest.register_assert_rewrite(
+    *(f"lucius.testing.{name}" for name in ("bus_harness", "bus_delivery", "bus_sharing", "bus_machine"))
+)
