@@ -1,4 +1,6 @@
-"""What every source of schematics must do. Bind it with a `bench` fixture:
+"""What every source of schematics must do.
+
+Bind it with a `bench` fixture:
 
     class TestMine(SchematicsSuite):
         @pytest.fixture
@@ -133,7 +135,9 @@ class SchematicsSuite:
     async def test_a_removed_protocol_is_gone(self, bench: SchematicsBench) -> None:
         """Taking a file away takes its protocol away, or brings the shipped one back."""
         bench.put("protocols/invoice.yaml", INVOICE.format(version=1))
-        bench.put("protocols/ocr.yaml", INVOICE.format(version=9).replace("INVOICE", "OCR"))
+        bench.put(
+            "protocols/ocr.yaml", INVOICE.format(version=9).replace("INVOICE", "OCR").replace("BILL", "SCAN")
+        )
         schematics = bench.open()
         bench.remove("protocols/invoice.yaml")
         bench.remove("protocols/ocr.yaml")
