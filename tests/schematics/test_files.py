@@ -89,27 +89,27 @@ def test_check_finds_what_a_start_would(bench):
     assert str(problem) == 'tenant.yaml:1:1: nobody reads a file of this name; did you mean "tenants.yaml"?'
 
 
-async def test_the_duty_reads_only_what_looks_different(bench):
+async def test_polling_reads_only_what_looks_different(bench):
     """An unchanged directory costs its signature; an edit of the same size is still seen."""
     bench.put("protocols/invoice.yaml", INVOICE.format(version=1))
     schematics = FileSchematics(bench.root, clock=lambda: 7)
     path = bench.root / "protocols/invoice.yaml"
     before = path.stat()
-    assert (await schematics.run_once()).outcome is Outcome.UNCHANGED
+    assert (await schematics.poll()).outcome is Outcome.UNCHANGED
     bench.put("protocols/invoice.yaml", INVOICE.format(version=2))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert (await schematics.run_once()).outcome is Outcome.UNCHANGED
+    assert (await schematics.poll()).outcome is Outcome.UNCHANGED
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    report = await schematics.run_once()
+    report = await schematics.poll()
     assert (report.outcome, report.checked_at) == (Outcome.RELOADED, 7)
 
 
-async def test_the_duty_survives_the_loss_of_its_directory(bench):
-    """While the directory is away the duty goes on reporting it, once as news."""
+async def test_polling_survives_the_loss_of_the_directory(bench):
+    """While the directory is away polling goes on reporting it, once as news."""
     schematics = FileSchematics(bench.root, clock=lambda: 7)
     before = schematics.current()
     shutil.rmtree(bench.root)
-    first, second = await schematics.run_once(), await schematics.run_once()
+    first, second = await schematics.poll(), await schematics.poll()
     assert (first.outcome, second.outcome) == (Outcome.KEPT, Outcome.UNCHANGED)
     assert first.problems == second.problems != ()
     assert schematics.current() is before
@@ -122,7 +122,7 @@ async def test_a_link_that_leads_nowhere_is_an_outage(bench):
     path = bench.root / "protocols/invoice.yaml"
     path.unlink()
     path.symlink_to(bench.root / "gone.txt")
-    report = await schematics.run_once()
+    report = await schematics.poll()
     assert report.outcome is Outcome.KEPT
     assert schematics.current().protocol("INVOICE") is not None
 
@@ -139,7 +139,7 @@ async def test_refreshes_at_the_same_moment_agree(bench):
 async def test_without_a_directory_the_shipped_protocols_stand(bench):
     """`None` means: what comes with Lucius, for good."""
     schematics = FileSchematics(None, clock=lambda: 7)
-    assert (await schematics.run_once()).outcome is Outcome.UNCHANGED
+    assert (await schematics.poll()).outcome is Outcome.UNCHANGED
     assert (await schematics.refresh()).outcome is Outcome.UNCHANGED
     assert len(schematics.current().protocols()) == 6
 

@@ -55,8 +55,8 @@ class FileSchematics:
             look = await asyncio.to_thread(_look, self._directory, self._catalogue.version, now)
             return self._settle(look, now)
 
-    async def run_once(self) -> ReloadReport:
-        """One turn of the watching duty: read the files only if one of them looks different."""
+    async def poll(self) -> ReloadReport:
+        """Read the files only if one of them looks different: cheap enough to do every few seconds."""
         seen = await asyncio.to_thread(_seen, self._directory)
         if seen is not None and seen == self._seen:
             return self._report(Outcome.UNCHANGED, self._clock())
