@@ -1,12 +1,12 @@
 from lucius.adapters.schematics.files import FileSchematics
 from lucius.adapters.schematics.watch import WatchFiles
 from lucius.ports.duties import Duty
-from lucius.ports.schematics import Outcome
+from lucius.ports.schematics import Outcome, ReloadReport
 
 
 async def test_news_is_told_once_and_problems_are_counted_on(tmp_path):
     """A bad edit is told once and counted until repaired; the repair is told too."""
-    told = []
+    told: list[ReloadReport] = []
     schematics = FileSchematics(tmp_path, clock=lambda: 0)
     duty: Duty = WatchFiles(schematics, tell=told.append)
     rounds = [await duty.run_once()]
