@@ -46,10 +46,16 @@ class Endpoint:
     script: list[bytes] = field(default_factory=list)
     seen: list[Request] = field(default_factory=list)
     names: list[str | None] = field(default_factory=list)
+    endless: bool = False
     before_answer: Callable[[Request], Awaitable[None]] | None = None
+
+    serve_with: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]] | None = None
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Read one request, answer it, close."""
+        if self.serve_with is not None:
+            await self.serve_with(reader, writer)
+            return
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
             headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in head[1:] if line)}
@@ -60,6 +66,9 @@ class Endpoint:
                 await self.before_answer(request)
             writer.write(self.script.pop(0) if self.script else OK)
             await writer.drain()
+            while self.endless:
+                writer.write(b"x" * 65_536)
+                await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:

@@ -126,10 +126,32 @@ async def test_redirects_are_not_followed(serve: Serve, status: int) -> None:
     assert (answer.status, answer.code, inside.seen) == (status, "REDIRECTED", [])
 
 
-async def test_endless_answer_is_cut(serve: Serve) -> None:
+async def test_endless_answer_is_cut(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint that never stops talking is cut off after a bounded read, and its status counts."""
-    endpoint = await serve(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 4_000_000)
+    monkeypatch.setattr("lucius.webhooks.post._DRAIN_SECONDS", 60.0)
+    endpoint = await serve(b"HTTP/1.1 200 OK\r\n\r\n")
+    endpoint.endless = True
     answer = await _poster(endpoint).post(_plain(endpoint), {}, b"{}")
+    assert answer == Answer(status=200)
+
+
+async def test_answer_that_trickles_counts_by_its_status(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the status is in, a body that never ends by itself does not turn success into failure."""
+    monkeypatch.setattr("lucius.webhooks.post._DRAIN_SECONDS", 0.05)
+    endpoint = await serve()
+    end = asyncio.Event()
+
+    async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx")
+        await end.wait()
+        writer.close()
+
+    endpoint.serve_with = trickle
+    answer = await _poster(endpoint).post(_plain(endpoint), {}, b"{}")
+    end.set()
     assert answer == Answer(status=200)
 
 

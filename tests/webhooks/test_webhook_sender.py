@@ -226,6 +226,27 @@ async def test_one_tenant_with_many_endpoints_leaves_room(
     assert (report.delivered, report.retrying) == (1, 4)
 
 
+async def test_one_host_shared_by_many_tenants_gets_its_few_places(
+    serve: Serve, store: Any, make_row: Any, make_sender: Any
+) -> None:
+    """The limit of a host holds over all tenants together."""
+    endpoint = await serve()
+    store.insert(*(make_row(f"j{n}", 1, _url(endpoint), tenant_id=f"t{n}") for n in range(40)))
+    report = await make_sender(limits=Limits(total=32, per_host=3)).run_once(START)
+    assert (report.sent, len(endpoint.seen)) == (3, 3)
+
+
+async def test_due_serves_every_endpoint_before_any_twice(store: Any, make_row: Any) -> None:
+    """A page holds each endpoint's first deliveries first, and no more of one than asked for."""
+    crowd = [make_row(f"c{n}", 1, "https://crowd.example.com/") for n in range(50)]
+    single = [make_row(f"s{n}", 1, f"https://s{n}.example.com/", tenant_id=f"t{n}") for n in range(3)]
+    store.insert(*crowd, *single)
+    page = await store.log.due(START, 100, per_host=4)
+    assert {due.host for due in page[:4]} == {due.host for due in page}
+    assert len(page) == 7
+    assert len(await store.log.due(START, 2, per_host=4)) == 2
+
+
 async def test_store_that_is_away_leaves_the_delivery_due(
     serve: Serve, store: Any, make_row: Any, make_sender: Any
 ) -> None:

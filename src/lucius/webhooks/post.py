@@ -26,6 +26,7 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _MAX_ADDRESSES = 3
 _MAX_ANSWER_BYTES = 65_536
+_DRAIN_SECONDS = 1.0
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,12 +138,13 @@ class Poster:
 async def _drain(response: httpx2.Response) -> None:
     """Let a polite endpoint finish its sentence; what it says, or that it breaks off, is no matter."""
     seen = 0
-    with suppress(httpx2.HTTPError):
-        # Raw: a small compressed body must not be unpacked into a large one.
-        async for part in response.aiter_raw():
-            seen += len(part)
-            if seen >= _MAX_ANSWER_BYTES:
-                return
+    with suppress(httpx2.HTTPError, TimeoutError):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            # Raw: a small compressed body must not be unpacked into a large one.
+            async for part in response.aiter_raw():
+                seen += len(part)
+                if seen >= _MAX_ANSWER_BYTES:
+                    return
 
 
 def _answer(status: int, retry_after: str | None) -> Answer:
