@@ -1,0 +1,1 @@
+"""Where credentials rest: API keys in SQLite, callback keys in a file, JWKS at their issuer."""
