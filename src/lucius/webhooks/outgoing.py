@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lucius.core.events import AnyEvent, Event, JobResumed, StepAcknowledged
+from lucius.core.events import Event, JobResumed, StepAcknowledged
 from lucius.core.job import Job
 from lucius.core.states import JobState
 from lucius.ports.deliveries import NewDelivery
@@ -19,7 +19,7 @@ _PARTS = re.compile(
 )
 
 
-def deliveries_for(before: Job | None, job: Job, events: Sequence[AnyEvent]) -> tuple[NewDelivery, ...]:
+def deliveries_for(before: Job | None, job: Job, events: Sequence[Event]) -> tuple[NewDelivery, ...]:
     """The rows to insert beside these events; `before` is the job they were decided on, None if new."""
     if not job.order.callback_urls:
         return ()
@@ -31,7 +31,7 @@ def deliveries_for(before: Job | None, job: Job, events: Sequence[AnyEvent]) -> 
     )
 
 
-def _told(before: Job | None, job: Job, events: Sequence[AnyEvent]) -> list[tuple[Event, bytes]]:
+def _told(before: Job | None, job: Job, events: Sequence[Event]) -> list[tuple[Event, bytes]]:
     fresh = before is None or before.state in _FRESH
     told: list[tuple[Event, bytes]] = []
     for event in events:
