@@ -55,24 +55,12 @@ class Binding(msgspec.Struct, frozen=True, kw_only=True):
     lease_id: str
 
 
-class CallbackTokens(msgspec.Struct, frozen=True, kw_only=True):
-    """The tokens of one attempt, as they stand in its directive."""
-
-    ack: str
-    heartbeat: str
-    result: str
-
-    def __repr__(self) -> str:
-        """Without the tokens, so that no log line can hold them."""
-        return "CallbackTokens(***)"
-
-
-def mint_all(binding: Binding, key: CallbackKey, expires_at: int) -> CallbackTokens:
-    """The three tokens of an attempt."""
+def mint_all(binding: Binding, key: CallbackKey, expires_at: int) -> dict[str, str]:
+    """The tokens of an attempt by audience, as they stand in its directive."""
     expiry = str(expires_at)
     head = f"{PREFIX}.{key.key_id}.{expiry}."
     mac = key.mac_after(_bound(binding, expiry))
-    return CallbackTokens(ack=head + mac(_ACK), heartbeat=head + mac(_HEARTBEAT), result=head + mac(_RESULT))
+    return {"ack": head + mac(_ACK), "heartbeat": head + mac(_HEARTBEAT), "result": head + mac(_RESULT)}
 
 
 def mint(binding: Binding, audience: Audience, key: CallbackKey, expires_at: int) -> str:

@@ -203,6 +203,7 @@ def _wrong_bytes(issuer: Issuer, now: int) -> Iterator[tuple[str, str]]:
     yield "JSON serialisation", json.dumps({"protected": header, "payload": other, "signature": signature})
     yield "empty", ""
     yield "dots", ".."
+    yield "parts too short to be anything", "e.e.e"
     yield "not ASCII", "é" + token[1:]
     yield "huge claims", issuer.token(now, filler="x" * 20_000)
     yield "huge header", signed({"alg": "RS256", "kid": "k" * 4_000}, issuer.claims(now), issuer.rsa)
