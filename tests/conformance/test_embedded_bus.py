@@ -64,6 +64,19 @@ async def test_a_clock_that_stands_still_does_not_spin() -> None:
     await bus.close()
 
 
+async def test_a_lock_is_lost_by_the_clock_alone() -> None:
+    """No timer has to fire: from the moment a lock runs out, neither settling nor renewing finds it."""
+    clock = Hand()
+    bus = EmbeddedBus(topics=TOPICS, clock=clock, lock_seconds=30)
+    mine = new_harness(bus, topics=TOPICS, lock_seconds=30, max_deliveries=10, advance=asyncio.sleep)
+    await mine.publish(mine.message(), mine.message())
+    first, second = await mine.take()
+    clock.now += 30_000
+    assert await mine.settle([first], Settlement.COMPLETE) == [False]
+    assert await bus.renew([second.lock_token]) == [None]
+    await bus.close()
+
+
 async def test_a_full_bus_takes_none_of_a_batch(harness: BusHarness) -> None:
     """Beyond its bound the bus says BUS_FULL, keeps what it had, and has room again after settling."""
     await harness.take()

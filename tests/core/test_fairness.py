@@ -69,6 +69,13 @@ def test_a_narrowed_taker_keeps_the_turns() -> None:
     assert (queue.serves(None), queue.serves(frozenset("a"))) == (False, False)
 
 
+@given(st.frozensets(st.sampled_from("bcdefgh"), min_size=1))
+def test_a_narrowed_taker_follows_the_ring(tenants: frozenset[str]) -> None:
+    """Among the tenants a taker may see, the one whose turn is longest ago is first."""
+    queue = filled(*(f"{tenant}1" for tenant in "hgfedcba"))
+    assert queue.take(8, tenants) == [f"{tenant}1" for tenant in "hgfedcba" if tenant in tenants]
+
+
 def test_taking_nothing() -> None:
     """A limit of zero takes nothing, and tenants without items are nothing to take."""
     queue = filled("a1")

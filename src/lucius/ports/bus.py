@@ -32,6 +32,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     tenant_id: str
     body: bytes
     properties: dict[str, str] = {}
+    """`priority`, a number, orders one tenant's messages where the bus can: the highest first."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
