@@ -88,7 +88,7 @@ def _encoders_agree(value: Any) -> bool:
     if kind is list:
         return all(map(_encoders_agree, value))
     if kind is int:
-        return -_SAFE_INTEGER <= value <= _SAFE_INTEGER
+        return bool(-_SAFE_INTEGER <= value <= _SAFE_INTEGER)
     return bool(kind is float and 1e-4 <= abs(value) < 1e15 and not value.is_integer())  # noqa: PLR2004
 
 

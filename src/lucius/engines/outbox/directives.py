@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucius.core.payloads import section_of
 from lucius.core.states import StepState
 from lucius.ports.ledger import OutboxRow
 from lucius.wire.messages import DirectiveMessage, encode
@@ -45,11 +46,11 @@ class Directives:
                 input_ref=order.input_ref,
                 workspace_ref=order.workspace_ref,
                 output_ref=order.output_ref,
-                payload=order.payload.get(step.step_id, {}),
+                payload=section_of(order.payload, order.protocol, step.step_id),
                 mode=routing.mode,
                 lane=routing.lane,
                 routing_key_used=routing.routing_key_used,
-                correlation_id=order.correlation_id,
+                correlation_id=order.correlation_id or order.job_id,
                 traceparent=order.traceparent,
                 schema_version=order.schema_version,
                 inputs=_inputs(job, index),

@@ -54,17 +54,17 @@ class OutboxEngine:
 
         return self._ledger.create(claim, opener)
 
-    async def report(self, tenant_id: str, job_id: str, reply: cmd.Reply) -> Answer:
-        """Judge what a service says. Somebody else's job is no job."""
+    def report(self, tenant_id: str, job_id: str, reply: cmd.Reply) -> Awaitable[Answer]:
+        """Judge what a service says, now; the answer comes when it is durable. Somebody else's job is no job."""
 
         def judge(job: Job, _: Usage) -> Change:
             if job.order.tenant_id != tenant_id:
                 return Change(decision=Decision(job=job, events=(), verdict=Verdict.UNKNOWN))
             return self._decided(job, reply)
 
-        return _answer(await self._ledger.change(job_id, judge))
+        return _answered(self._ledger.change(job_id, judge))
 
-    async def control(self, job_id: str, command: cmd.Command, limits: Limits) -> Answer:
+    def control(self, job_id: str, command: cmd.Command, limits: Limits) -> Awaitable[Answer]:
         """Cancel, pause, resume. A paused job gave its slot back and must find a free one."""
 
         def judge(job: Job, usage: Usage) -> Change:
@@ -72,7 +72,7 @@ class OutboxEngine:
                 self._admit(limits, usage, job.order.routing.mode)
             return self._decided(job, command)
 
-        return _answer(await self._ledger.change(job_id, judge))
+        return _answered(self._ledger.change(job_id, judge))
 
     def apply(self, job_id: str, command: cmd.Command) -> Awaitable[Change | None]:
         """What the relay and the reconciler say: `Published`, `PublishFailed`, `Tick`."""
@@ -107,7 +107,8 @@ class OutboxEngine:
             raise refusal
 
 
-def _answer(change: Change | None) -> Answer:
+async def _answered(committed: Awaitable[Change | None]) -> Answer:
+    change = await committed
     if change is None:
         return Answer(verdict=Verdict.UNKNOWN, job=None)
     decision = change.decision

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from lucius.adapters.ledgers.sqlite import rows
+from lucius.adapters.ledgers.sqlite import deliveries, rows
 from lucius.adapters.ledgers.sqlite.deliveries import INSERT_COLUMNS, insert_row
 from lucius.core import events as ev
 from lucius.core.states import JobState
@@ -39,35 +39,38 @@ def _upsert(table: str, fixed: tuple[str, ...], moving: tuple[str, ...], key: st
     return f"{_insert(table, fixed + moving)} ON CONFLICT ({key}) DO UPDATE SET {changes}"
 
 
-ORDERS = _insert("orders", ("job_id", "body"))
+PROTOCOLS = _insert("protocols", ("digest", "body")).replace("INSERT", "INSERT OR IGNORE", 1)
+ORDERS = _insert("orders", rows.ORDERS)
 JOBS = _upsert("jobs", rows.JOB_FIXED, rows.JOB_MOVING, "job_id")
-STEPS = _upsert("steps", rows.STEP_FIXED, rows.STEP_MOVING, "job_id,step_index")
-EVENTS = _insert("events", ("job_id", "seq", "type", "at", "body"))
+EVENTS = _insert("events", rows.EVENTS)
 OUTBOX = _insert("outbox", rows.OUTBOX)
 CLAIMS = _insert(
     "idempotency", ("tenant_id", "key", "job_id", "expires_at", "release_on_failure", "created_at")
 ).replace("INSERT", "INSERT OR REPLACE", 1)
 RELEASED = (
-    "DELETE FROM idempotency WHERE job_id IN (SELECT value FROM json_each(?)) AND release_on_failure = 1"
+    "DELETE FROM idempotency WHERE release_on_failure = 1 AND (tenant_id, key, job_id) IN ("
+    "SELECT j.tenant_id, o.claim_key, j.job_id FROM json_each(?) AS ended "
+    "JOIN jobs j ON j.job_id = ended.value JOIN orders o ON o.job_id = j.job_id)"
 )
 DEAD = _insert("dead_letters", ("job_id", "tenant_id", "step_id", "error_code", "error_message", "dead_at"))
 REDRIVEN = (
     "UPDATE dead_letters SET redriven_as = j.value->>1 FROM json_each(?) AS j WHERE job_id = j.value->>0"
 )
-DELIVERIES = _insert("deliveries", INSERT_COLUMNS)
+DELIVERIES = _insert("deliveries", deliveries.INSERT_COLUMNS)
 
 
 class Batch:
     """Changes that will become durable together. A job that changes often is written once."""
 
-    __slots__ = ("base", "changes", "claims", "claims_rows", "jobs", "raw", "waiting")
+    __slots__ = ("base", "changes", "claim_rows", "claims", "jobs", "keys", "raw", "waiting")
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
         self.jobs: dict[str, Job] = {}
         self.base: dict[str, Job | None] = {}
         self.claims: dict[tuple[str, str], str] = {}
-        self.claims_rows: list[rows.Row] = []
+        self.claim_rows: list[rows.Row] = []
+        self.keys: dict[str, str] = {}
         self.raw: list[Statement] = []
         self.waiting: list[tuple[asyncio.Future[Any], Any]] = []
 
@@ -81,7 +84,8 @@ class Batch:
     def claim(self, claim: Claim, job_id: str, now: int) -> None:
         """Take an idempotency key in."""
         self.claims[claim.tenant_id, claim.key] = job_id
-        self.claims_rows.append(
+        self.keys[job_id] = claim.key
+        self.claim_rows.append(
             (claim.tenant_id, claim.key, job_id, claim.expires_at, int(claim.release_on_failure), now)
         )
 
@@ -89,27 +93,18 @@ class Batch:
         """The transaction, statement by statement."""
         new = [job for job_id, job in self.jobs.items() if self.base[job_id] is None]
         found: list[tuple[str, list[Any]]] = [
-            (ORDERS, [(job.order.job_id, rows.text(job.order)) for job in new]),
+            (PROTOCOLS, list({rows.protocol_row(job.order.protocol) for job in new})),
+            (ORDERS, [rows.order_row(job.order, self.keys[job.order.job_id]) for job in new]),
             (JOBS, [rows.job_row(job) for job in self.jobs.values()]),
-            (STEPS, [rows.step_row(job, step) for job, step in self._changed_steps()]),
             (EVENTS, self._events()),
             (OUTBOX, [rows.outbox_row(row) for change in self.changes for row in change.outbox]),
-            (CLAIMS, self.claims_rows),
+            (CLAIMS, self.claim_rows),
             (RELEASED, self._unsuccessful()),
             (DEAD, self._dead()),
             (REDRIVEN, [(j.order.ancestor_id, j.order.job_id) for j in new if j.order.ancestor_id]),
             (DELIVERIES, self._deliveries()),
         ]
         return [(sql, (orjson.dumps(many).decode(),)) for sql, many in found if many] + self.raw
-
-    def _changed_steps(self) -> list[tuple[Job, Any]]:
-        changed = []
-        for job_id, job in self.jobs.items():
-            old = self.base[job_id]
-            for step in job.steps:
-                if old is None or old.steps[step.index] is not step:
-                    changed.append((job, step))
-        return changed
 
     def _events(self) -> list[rows.Row]:
         return [
@@ -142,4 +137,4 @@ class Batch:
         return dead
 
     def _deliveries(self) -> list[rows.Row]:
-        return [insert_row(new) for change in self.changes for new in change.deliveries]
+        return [deliveries.insert_row(new) for change in self.changes for new in change.deliveries]

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 _OVER = (
     "SELECT job_id FROM jobs WHERE completed_at IS NOT NULL AND completed_at < ? ORDER BY completed_at LIMIT ?"
 )
-#: The job row goes last in reading order of people, first in nobody's: all go in one transaction.
-_TABLES = ("orders", "steps", "events", "outbox", "idempotency", "dead_letters", "deliveries", "jobs")
+_CLAIMS = (
+    "DELETE FROM idempotency WHERE (tenant_id, key, job_id) IN (SELECT j.tenant_id, o.claim_key, j.job_id "
+    "FROM json_each(?) AS gone JOIN jobs j ON j.job_id = gone.value JOIN orders o ON o.job_id = j.job_id)"
+)
+_TABLES = ("orders", "events", "outbox", "dead_letters", "deliveries", "jobs")
 
 
 def purge_statements(reader: Reader, before: int, limit: int) -> tuple[list[Statement], int]:
@@ -21,4 +24,4 @@ def purge_statements(reader: Reader, before: int, limit: int) -> tuple[list[Stat
     ids = [job_id for (job_id,) in reader.query(_OVER, (before, limit))]
     wanted = json.dumps(ids)
     forget = "DELETE FROM {} WHERE job_id IN (SELECT value FROM json_each(?))"
-    return [(forget.format(table), (wanted,)) for table in _TABLES], len(ids)
+    return [(_CLAIMS, (wanted,)), *((forget.format(table), (wanted,)) for table in _TABLES)], len(ids)

@@ -17,21 +17,22 @@ if TYPE_CHECKING:
     from lucius.core.events import Event
     from lucius.core.job import Job
 
-_JOB = "SELECT o.body," + ",".join(f"j.{name}" for name in rows.JOB_MOVING) + " FROM jobs j JOIN orders o USING (job_id)"
-_STEPS = "SELECT " + ",".join(rows.STEP_FIXED + rows.STEP_MOVING) + " FROM steps"
+_JOB = (
+    "SELECT o.body, p.body, j.body FROM jobs j JOIN orders o ON o.job_id = j.job_id "
+    "JOIN protocols p ON p.digest = o.protocol"
+)
 _ONE = f"{_JOB} WHERE j.job_id = ?"
-_ONE_STEPS = f"{_STEPS} WHERE job_id = ? ORDER BY step_index"
-_MANY_STEPS = f"{_STEPS} WHERE job_id IN (SELECT value FROM json_each(?)) ORDER BY job_id, step_index"
 _EVENTS = "SELECT body FROM events WHERE job_id = ? AND seq > ? ORDER BY seq LIMIT ?"
 _CLAIM = "SELECT job_id, expires_at FROM idempotency WHERE tenant_id = ? AND key = ?"
 _DUE = "SELECT job_id FROM jobs WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?"
 _OPEN = "SELECT job_id FROM jobs WHERE completed_at IS NULL AND job_id > ? ORDER BY job_id LIMIT ?"
 _OUTBOX = (
-    "SELECT " + ",".join(f"o.{name}" for name in rows.OUTBOX) + " FROM json_each(?) AS wanted "
-    "JOIN steps s ON s.job_id = wanted.value JOIN outbox o ON o.job_id = s.job_id "
-    "AND o.step_index = s.step_index AND o.attempt_no = s.attempt_no JOIN jobs j ON j.job_id = s.job_id "
-    "WHERE s.state IN ('AWAITING_ACK', 'IN_PROGRESS') "
-    "OR (s.state = 'DISPATCHING' AND j.state IN ('QUEUED', 'DISPATCHING', 'IN_PROGRESS'))"
+    "SELECT " + ",".join(f"o.{name}" for name in rows.OUTBOX_READ) + " FROM json_each(?) AS wanted "
+    "JOIN jobs j ON j.job_id = wanted.value JOIN json_each(j.body, '$.steps') AS s "
+    "JOIN outbox o ON o.job_id = j.job_id AND o.step_index = s.key "
+    "AND o.attempt_no = s.value->>'$.attempt.attempt_no' "
+    "WHERE s.value->>'$.state' IN ('AWAITING_ACK', 'IN_PROGRESS') "
+    "OR (s.value->>'$.state' = 'DISPATCHING' AND j.state IN ('QUEUED', 'DISPATCHING', 'IN_PROGRESS'))"
 )
 _OPEN_COUNTS = "SELECT tenant_id, mode, state, count(*) FROM jobs WHERE completed_at IS NULL GROUP BY 1, 2, 3"
 _UNSENT = (
@@ -54,22 +55,13 @@ class Reader:
     def job(self, job_id: str) -> Job | None:
         """One job, or None."""
         found = self.query(_ONE, (job_id,))
-        if not found:
-            return None
-        body, *moving = found[0]
-        return rows.read_job(rows.read_order(body), tuple(moving), self.query(_ONE_STEPS, (job_id,)))
+        return rows.read_job(*found[0]) if found else None
 
     def jobs(self, query: JobQuery) -> list[Job]:
         """Jobs newest first: ids are time-ordered, so the key is the order."""
         where, values = _filters(query, "j")
         found = self.query(f"{_JOB} WHERE {where} ORDER BY j.job_id DESC LIMIT ?", (*values, query.limit))
-        orders = [rows.read_order(row[0]) for row in found]
-        steps: dict[str, list[rows.Row]] = {order.job_id: [] for order in orders}
-        for step in self.query(_MANY_STEPS, (json.dumps(list(steps)),)):
-            steps[step[0]].append(step)
-        return [
-            rows.read_job(order, row[1:], steps[order.job_id]) for order, row in zip(orders, found, strict=True)
-        ]
+        return [rows.read_job(*row) for row in found]
 
     def events(self, job_id: str, after: int, limit: int) -> list[Event]:
         """A job's events in their order."""

@@ -2,45 +2,58 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from lucius.core import events as ev
-from lucius.core.job import Attempt, Fault, Job, Order, Step, StepResult
-from lucius.core.states import JobState, StepState
+from lucius.core.job import Fault, Job, Order, Ref, Step
+from lucius.core.protocol import Protocol
+from lucius.core.states import JobState
 from lucius.core.timing import due_at
 from lucius.ports.ledger import OutboxRow
 
 Row = tuple[Any, ...]
+MAX_PROTOCOLS = 1024
 
-_encode = msgspec.json.encode
+#: Fixed when the job is accepted; the rest of a job row moves.
+JOB_FIXED = (
+    "job_id", "tenant_id", "request_type", "mode", "doc_id", "correlation_id", "ancestor_id", "created_at",
+)  # fmt: skip
+JOB_MOVING = ("state", "due_at", "completed_at", "body")
+ORDERS = ("job_id", "protocol", "claim_key", "body")
+EVENTS = ("job_id", "seq", "body")
+OUTBOX = ("job_id", "step_index", "attempt_no", "topic", "priority", "created_at", "body")
+#: What reading an outbox row asks for: its columns, and what its body says.
+OUTBOX_READ = (*OUTBOX, "tenant_id", "step_id", "lease_id", "subject", "lane", "mode")
+
+
+class Moving(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The body of a job row: everything about a job that is not its order."""
+
+    state: JobState
+    steps: tuple[Step, ...]
+    version: int
+    updated_at: int
+    completed_at: int | None = None
+    error: Fault | None = None
+    final_output: Ref | None = None
+    deadline_at: int | None = None
+    paused_at: int | None = None
+    cancel_requested_at: int | None = None
+
+
+_MOVING = Moving.__struct_fields__
+_NO_PROTOCOL = Protocol(protocol_id="", version="", request_type="", steps=())
+
+_encode = msgspec.json.Encoder().encode
 _order = msgspec.json.Decoder(Order)
 _event = msgspec.json.Decoder(ev.AnyEvent)
-_result = msgspec.json.Decoder(StepResult)
-_ref = msgspec.json.Decoder(dict[str, Any])
-
-#: Fixed when the job is accepted; the rest of a job row changes.
-JOB_FIXED = (
-    "job_id", "tenant_id", "request_type", "protocol_id", "mode", "doc_id", "correlation_id", "ancestor_id",
-    "created_at",
-)  # fmt: skip
-JOB_MOVING = (
-    "state", "version", "current_step_id", "current_step_index", "attempts_total", "updated_at",
-    "completed_at", "error_code", "error_message", "final_output", "deadline_at", "paused_at",
-    "cancel_requested_at", "due_at",
-)  # fmt: skip
-STEP_FIXED = ("job_id", "step_index", "step_id", "step_type", "service", "lane", "created_at")
-STEP_MOVING = (
-    "state", "updated_at", "completed_at", "attempt_no", "lease_id", "lease_expires_at",
-    "attempt_created_at", "publish_due_at", "dispatch_deadline_at", "publish_tries", "published_at",
-    "ack_due_at", "acked_at", "dispatch_failures", "execution_failures", "retry_at", "result",
-    "last_error_code", "last_error_message", "progress", "progress_message",
-)  # fmt: skip
-OUTBOX = (
-    "job_id", "step_index", "attempt_no", "message_id", "tenant_id", "step_id", "lease_id", "subject",
-    "topic", "lane", "mode", "priority", "body", "created_at",
-)  # fmt: skip
+_moving = msgspec.json.Decoder(Moving)
+_protocol = msgspec.json.Decoder(Protocol)
 
 
 def text(value: object) -> str:
@@ -48,51 +61,50 @@ def text(value: object) -> str:
     return _encode(value).decode()
 
 
+_digests: dict[int, tuple[Protocol, str, str]] = {}
+
+
+def protocol_row(protocol: Protocol) -> Row:
+    """digest, body. Remembered by identity: a catalogue hands out the same record until it is reloaded."""
+    held = _digests.get(id(protocol))
+    if held is None:
+        if len(_digests) >= MAX_PROTOCOLS:
+            _digests.clear()
+        body = _encode(protocol)
+        held = _digests[id(protocol)] = (protocol, sha256(body).hexdigest(), body.decode())
+    return held[1:]
+
+
+def order_row(order: Order, claim_key: str) -> Row:
+    """ORDERS."""
+    body = text(replace(order, protocol=_NO_PROTOCOL))
+    return order.job_id, protocol_row(order.protocol)[0], claim_key, body
+
+
 def job_row(job: Job) -> Row:
     """JOB_FIXED + JOB_MOVING."""
-    order, error = job.order, job.error
-    index = job.current_index
-    return (
-        order.job_id, order.tenant_id, order.request_type, order.protocol.protocol_id, order.routing.mode,
-        order.doc_id, order.correlation_id, order.ancestor_id, order.accepted_at,
-        job.state, job.version, job.steps[index].step_id, index, job.attempts_total, job.updated_at,
-        job.completed_at, error and error.code, error and error.message,
-        job.final_output and text(job.final_output), job.deadline_at, job.paused_at,
-        job.cancel_requested_at, due_at(job),
+    order = job.order
+    moving = Moving(
+        state=job.state, steps=job.steps, version=job.version, updated_at=job.updated_at,
+        completed_at=job.completed_at, error=job.error, final_output=job.final_output,
+        deadline_at=job.deadline_at, paused_at=job.paused_at, cancel_requested_at=job.cancel_requested_at,
     )  # fmt: skip
-
-
-def step_row(job: Job, step: Step) -> Row:
-    """STEP_FIXED + STEP_MOVING."""
-    recipe = job.order.protocol.steps[step.index]
-    a, error = step.attempt, step.last_error
-    attempt: Row = (None,) * 10
-    if a is not None:
-        attempt = (
-            a.attempt_no, a.lease_id, a.lease_expires_at, a.created_at, a.publish_due_at,
-            a.dispatch_deadline_at, a.publish_tries, a.published_at, a.ack_due_at, a.acked_at,
-        )  # fmt: skip
     return (
-        job.order.job_id, step.index, step.step_id, recipe.step_type, recipe.service,
-        job.order.routing.lane, step.created_at,
-        step.state, step.updated_at, step.completed_at, *attempt,
-        step.dispatch_failures, step.execution_failures, step.retry_at,
-        step.result and text(step.result), error and error.code, error and error.message,
-        step.progress, step.progress_message,
+        order.job_id, order.tenant_id, order.request_type, order.routing.mode, order.doc_id,
+        order.correlation_id, order.ancestor_id, order.accepted_at,
+        job.state, due_at(job), job.completed_at, text(moving),
     )  # fmt: skip
 
 
 def event_row(job_id: str, event: ev.Event) -> Row:
-    """job_id, seq, type, at, body."""
-    return (job_id, event.seq, ev.kind(event), event.at, text(event))
+    """EVENTS."""
+    return job_id, event.seq, text(event)
 
 
 def outbox_row(row: OutboxRow) -> Row:
     """OUTBOX."""
     return (
-        row.job_id, row.step_index, row.attempt_no, row.message_id, row.tenant_id, row.step_id,
-        row.lease_id, row.subject, row.topic, row.lane, row.mode, row.priority, row.body.decode(),
-        row.created_at,
+        row.job_id, row.step_index, row.attempt_no, row.topic, row.priority, row.created_at, row.body.decode(),
     )  # fmt: skip
 
 
@@ -101,50 +113,22 @@ def read_event(body: str) -> ev.Event:
     return _event.decode(body)
 
 
-def read_order(body: str) -> Order:
-    """An order from its body."""
-    return _order.decode(body)
+@lru_cache(maxsize=MAX_PROTOCOLS)
+def read_protocol(body: str) -> Protocol:
+    """A protocol from its body; the jobs of one recipe share one record."""
+    return _protocol.decode(body)
+
+
+def read_job(order_body: str, protocol_body: str, moving_body: str) -> Job:
+    """A job from its three bodies."""
+    order = replace(_order.decode(order_body), protocol=read_protocol(protocol_body))
+    moving = _moving.decode(moving_body)
+    return Job(order=order, **{name: getattr(moving, name) for name in _MOVING})
 
 
 def read_outbox(row: Row) -> OutboxRow:
-    """From OUTBOX columns."""
-    fields = dict(zip(OUTBOX, row, strict=True))
+    """From OUTBOX_READ columns."""
+    fields = dict(zip(OUTBOX_READ, row, strict=True))
     fields["body"] = fields["body"].encode()
+    fields["message_id"] = f"{fields['job_id']}.{fields['step_index']}.{fields['attempt_no']}"
     return OutboxRow(**fields)
-
-
-def read_job(order: Order, moving: Row, steps: list[Row]) -> Job:
-    """From the order, JOB_MOVING columns and (STEP_FIXED + STEP_MOVING) rows in index order."""
-    (state, version, _, _, _, updated_at, completed_at, error_code, error_message, final_output, deadline_at,
-     paused_at, cancel_requested_at, _) = moving  # fmt: skip
-    return Job(
-        order=order, state=JobState(state), version=version, updated_at=updated_at,
-        completed_at=completed_at, error=_fault(error_code, error_message),
-        final_output=_ref.decode(final_output) if final_output else None,
-        deadline_at=deadline_at, paused_at=paused_at, cancel_requested_at=cancel_requested_at,
-        steps=tuple(_read_step(row) for row in steps),
-    )  # fmt: skip
-
-
-def _read_step(row: Row) -> Step:
-    r = dict(zip(STEP_FIXED + STEP_MOVING, row, strict=True))
-    attempt = None
-    if r["attempt_no"] is not None:
-        attempt = Attempt(
-            attempt_no=r["attempt_no"], lease_id=r["lease_id"], created_at=r["attempt_created_at"],
-            lease_expires_at=r["lease_expires_at"], publish_due_at=r["publish_due_at"],
-            dispatch_deadline_at=r["dispatch_deadline_at"], publish_tries=r["publish_tries"],
-            published_at=r["published_at"], ack_due_at=r["ack_due_at"], acked_at=r["acked_at"],
-        )  # fmt: skip
-    return Step(
-        step_id=r["step_id"], index=r["step_index"], state=StepState(r["state"]), created_at=r["created_at"],
-        updated_at=r["updated_at"], completed_at=r["completed_at"], attempt=attempt,
-        dispatch_failures=r["dispatch_failures"], execution_failures=r["execution_failures"],
-        retry_at=r["retry_at"], result=_result.decode(r["result"]) if r["result"] else None,
-        last_error=_fault(r["last_error_code"], r["last_error_message"]),
-        progress=r["progress"], progress_message=r["progress_message"],
-    )  # fmt: skip
-
-
-def _fault(code: str | None, message: str | None) -> Fault | None:
-    return Fault(code=code, message=message or "") if code is not None else None

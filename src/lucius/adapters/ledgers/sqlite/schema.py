@@ -1,79 +1,96 @@
 """Tables of the SQLite ledger, and how an older file becomes a current one.
 
-`PRAGMA user_version` says how many of the MIGRATIONS a file has had. A file made by a newer Lucius
-is refused, never touched. What is fixed when a job is accepted lives in `orders`, so that the rows
-that change stay small; an outbox row is written once and its state follows from its step.
+What is fixed when a job is accepted lives in `orders` (its protocol once for all jobs in `protocols`);
+what moves lives in one small row of `jobs`, steps included. The named fields of jobs, steps, events and
+outbox are generated columns and views over those bodies: SQL sees all of them, writing pays for none.
+
+`PRAGMA user_version` says how many of the MIGRATIONS a file has had. A file made by a newer Lucius is
+refused, never touched.
 """
 
 from __future__ import annotations
 
 import apsw
 
-from lucius.adapters.ledgers.sqlite.deliveries import DDL as _DELIVERIES
+from lucius.adapters.ledgers.sqlite import deliveries
 from lucius.errors import Unavailable
 
-_V1 = """
+
+def _from_body(*names: str) -> str:
+    """Columns that are read from the body when somebody asks."""
+    columns = []
+    for name in names:
+        column, _, path = name.partition("=")
+        columns.append(f"{column} GENERATED ALWAYS AS (body->>'$.{path or column}') VIRTUAL")
+    return ",\n    ".join(columns)
+
+
+_V1 = f"""
+CREATE TABLE protocols (digest TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE orders (
-    job_id TEXT PRIMARY KEY, body TEXT NOT NULL
-) WITHOUT ROWID;
+    job_id TEXT PRIMARY KEY, protocol TEXT NOT NULL, claim_key TEXT NOT NULL, body TEXT NOT NULL,
+    {_from_body("schema_version", "workspace_ref", "input_ref", "output_ref", "payload", "idempotency_hash",
+                "idempotency_key", "traceparent", "callback_urls", "priority", "not_before")}
+);
 CREATE TABLE jobs (
-    job_id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, request_type TEXT NOT NULL,
-    protocol_id TEXT NOT NULL, mode TEXT NOT NULL, doc_id TEXT, correlation_id TEXT,
-    ancestor_id TEXT, created_at INTEGER NOT NULL,
-    state TEXT NOT NULL, version INTEGER NOT NULL, current_step_id TEXT NOT NULL,
-    current_step_index INTEGER NOT NULL, attempts_total INTEGER NOT NULL, updated_at INTEGER NOT NULL,
-    completed_at INTEGER, error_code TEXT, error_message TEXT, final_output TEXT,
-    deadline_at INTEGER, paused_at INTEGER, cancel_requested_at INTEGER, due_at INTEGER
-) WITHOUT ROWID;
+    job_id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, request_type TEXT NOT NULL, mode TEXT NOT NULL,
+    doc_id TEXT, correlation_id TEXT, ancestor_id TEXT, created_at INTEGER NOT NULL,
+    state TEXT NOT NULL, due_at INTEGER, completed_at INTEGER, body TEXT NOT NULL,
+    {_from_body("version", "updated_at", "error_code=error.code", "error_message=error.message",
+                "final_output", "deadline_at", "paused_at", "cancel_requested_at")}
+);
 CREATE INDEX jobs_by_tenant ON jobs (tenant_id, job_id);
 CREATE INDEX jobs_by_state ON jobs (tenant_id, state, job_id);
-CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX jobs_due ON jobs (due_at, job_id) WHERE due_at IS NOT NULL;
 CREATE INDEX jobs_open ON jobs (job_id) WHERE completed_at IS NULL;
-CREATE INDEX jobs_done ON jobs (completed_at) WHERE completed_at IS NOT NULL;
+CREATE INDEX jobs_done ON jobs (completed_at, job_id) WHERE completed_at IS NOT NULL;
 CREATE INDEX jobs_by_correlation ON jobs (correlation_id, job_id) WHERE correlation_id IS NOT NULL;
 CREATE INDEX jobs_by_doc ON jobs (tenant_id, doc_id, job_id) WHERE doc_id IS NOT NULL;
-CREATE TABLE steps (
-    job_id TEXT NOT NULL, step_index INTEGER NOT NULL, step_id TEXT NOT NULL, step_type TEXT NOT NULL,
-    service TEXT NOT NULL, lane INTEGER NOT NULL, created_at INTEGER NOT NULL,
-    state TEXT NOT NULL, updated_at INTEGER NOT NULL, completed_at INTEGER,
-    attempt_no INTEGER, lease_id TEXT, lease_expires_at INTEGER, attempt_created_at INTEGER,
-    publish_due_at INTEGER, dispatch_deadline_at INTEGER, publish_tries INTEGER, published_at INTEGER,
-    ack_due_at INTEGER, acked_at INTEGER, dispatch_failures INTEGER NOT NULL,
-    execution_failures INTEGER NOT NULL, retry_at INTEGER, result TEXT, last_error_code TEXT,
-    last_error_message TEXT, progress REAL, progress_message TEXT,
-    PRIMARY KEY (job_id, step_index)
+CREATE VIEW steps AS
+    SELECT j.job_id, CAST(s.key AS INTEGER) AS step_index, s.value->>'$.step_id' AS step_id,
+        s.value->>'$.state' AS state, s.value->>'$.attempt.attempt_no' AS attempt_no,
+        s.value->>'$.attempt.lease_id' AS lease_id,
+        s.value->>'$.attempt.lease_expires_at' AS lease_expires_at,
+        s.value->>'$.attempt.publish_tries' AS publish_tries,
+        s.value->>'$.attempt.published_at' AS published_at, s.value->>'$.attempt.acked_at' AS acked_at,
+        coalesce(s.value->>'$.dispatch_failures', 0) AS dispatch_failures,
+        coalesce(s.value->>'$.execution_failures', 0) AS execution_failures,
+        s.value->>'$.retry_at' AS retry_at, s.value->>'$.result' AS result,
+        s.value->>'$.last_error.code' AS last_error_code,
+        s.value->>'$.last_error.message' AS last_error_message, s.value->>'$.progress' AS progress,
+        s.value->>'$.created_at' AS created_at, s.value->>'$.updated_at' AS updated_at,
+        s.value->>'$.completed_at' AS completed_at
+    FROM jobs j, json_each(j.body, '$.steps') AS s;
+CREATE TABLE events (
+    job_id TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL,
+    {_from_body("type", "at", "step_id", "attempt_no")},
+    PRIMARY KEY (job_id, seq)
 ) WITHOUT ROWID;
 CREATE TABLE outbox (
     job_id TEXT NOT NULL, step_index INTEGER NOT NULL, attempt_no INTEGER NOT NULL,
-    message_id TEXT NOT NULL, tenant_id TEXT NOT NULL, step_id TEXT NOT NULL, lease_id TEXT NOT NULL,
-    subject TEXT NOT NULL, topic TEXT NOT NULL, lane INTEGER NOT NULL, mode TEXT NOT NULL,
-    priority INTEGER NOT NULL, body TEXT NOT NULL, created_at INTEGER NOT NULL,
+    topic TEXT NOT NULL, priority INTEGER NOT NULL, created_at INTEGER NOT NULL, body TEXT NOT NULL,
+    {_from_body("tenant_id", "step_id=stepId", "lease_id", "subject=step_type", "lane", "mode")},
     PRIMARY KEY (job_id, step_index, attempt_no)
-) WITHOUT ROWID;
-CREATE TABLE events (
-    job_id TEXT NOT NULL, seq INTEGER NOT NULL, type TEXT NOT NULL, at INTEGER NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (job_id, seq)
-) WITHOUT ROWID;
+);
+CREATE VIEW outbox_states AS
+    SELECT o.job_id, o.step_index, o.attempt_no, o.topic, o.created_at, CASE
+        WHEN s.attempt_no > o.attempt_no OR s.published_at IS NOT NULL THEN 'SENT'
+        WHEN s.state = 'DISPATCHING' THEN 'PENDING' ELSE 'FAILED_FINAL' END AS state
+    FROM outbox o JOIN steps s USING (job_id, step_index);
 CREATE TABLE idempotency (
     tenant_id TEXT NOT NULL, key TEXT NOT NULL, job_id TEXT NOT NULL, expires_at INTEGER,
     release_on_failure INTEGER NOT NULL, created_at INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, key)
 ) WITHOUT ROWID;
-CREATE INDEX idempotency_by_job ON idempotency (job_id);
 CREATE TABLE dead_letters (
     job_id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, step_id TEXT, error_code TEXT NOT NULL,
     error_message TEXT NOT NULL, dead_at INTEGER NOT NULL, redriven_as TEXT
 ) WITHOUT ROWID;
 CREATE INDEX dead_letters_by_tenant ON dead_letters (tenant_id, job_id);
-CREATE VIEW outbox_states AS
-    SELECT o.*, CASE
-        WHEN s.attempt_no > o.attempt_no OR s.published_at IS NOT NULL THEN 'SENT'
-        WHEN s.state = 'DISPATCHING' THEN 'PENDING' ELSE 'FAILED_FINAL' END AS state
-    FROM outbox o JOIN steps s USING (job_id, step_index);
+CREATE INDEX dead_letters_open ON dead_letters (job_id) WHERE redriven_as IS NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (_V1 + _DELIVERIES,)
-CURRENT = len(MIGRATIONS)
+MIGRATIONS: tuple[str, ...] = (_V1 + deliveries.DDL,)
 
 
 def migrate(connection: apsw.Connection, migrations: tuple[str, ...] = MIGRATIONS) -> tuple[int, int]:

@@ -1,0 +1,72 @@
+"""Settings: read once from the environment (`LUCIUS_*`) and the command line, then frozen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Everything that can be set about one process."""
+
+    model_config = SettingsConfigDict(env_prefix="LUCIUS_", frozen=True, extra="ignore")
+
+    # where it listens and lives
+    host: str = "127.0.0.1"
+    port: int = Field(default=8700, ge=0, le=65535)
+    data: Path = Path("data")
+    config: Path | None = None
+    """A directory with protocols/, tenants.yaml and lucius.yaml; None: what is shipped."""
+    in_memory: bool = False
+    """Keep nothing on disk. Must be asked for: accepted jobs die with the process."""
+    public_url: str | None = None
+    """Where services reach the callbacks; None: the address it listens on."""
+
+    # jobs
+    workspace_root: str | None = None
+    """Where steps write; None: `workspace/` below the data directory."""
+    files_root: Path | None = None
+    """`file:` references may name what lies below; None: `file:` is refused."""
+    max_inflight_per_tenant: int | None = Field(default=None, ge=1)
+    retention_days: float = Field(default=30.0, gt=0)
+    sweep_seconds: float = Field(default=0.5, gt=0)
+    lock_seconds: float = Field(default=60.0, gt=0)
+    drain_seconds: float = Field(default=10.0, ge=0)
+
+    # services inside this process
+    services: Literal["echo", "none"] = "none"
+    echo_delay: float = Field(default=0.0, ge=0)
+    echo_failure_rate: float = Field(default=0.0, ge=0, le=1)
+
+    # who may call
+    jwt_issuer: str | None = None
+    jwt_audience: str | None = None
+    jwt_jwks: str | None = None
+    """URL or file of the issuer's keys."""
+    jwt_tenants_claim: str = "tenants"
+    jwt_roles_claim: str = "roles"
+
+    # what it tells
+    log_level: str = "info"
+    log_style: Literal["auto", "json", "console"] = "auto"
+    otlp_endpoint: str | None = None
+    metrics_tenants: int = Field(default=0, ge=0)
+
+    @property
+    def ledger_path(self) -> str:
+        """The ledger's file, or `:memory:`."""
+        return ":memory:" if self.in_memory else str(self.data / "ledger.db")
+
+    @property
+    def base_url(self) -> str:
+        """What services are told to call."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
+
+    @property
+    def workspace_uri(self) -> str:
+        """The root of every job's workspace."""
+        return self.workspace_root or (self.data.resolve() / "workspace" / "lucius").as_uri()
