@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lucius.errors import Forbidden, Invalid, Unauthenticated
+from lucius.errors import Invalid, Unauthenticated
 from lucius.security.callback_keys import (
     ACTIVATION_DELAY_MS,
     CallbackKey,
@@ -15,7 +15,7 @@ from lucius.security.callback_keys import (
     new_key,
     rotated,
 )
-from lucius.security.callback_tokens import Audience, Binding, mint, mint_all, verify
+from lucius.security.callback_tokens import Binding, mint, verify
 from lucius.testing.forgeries import flipped, forged_callbacks
 from tests.security.builders import NOW, steady_bytes
 
@@ -23,7 +23,7 @@ KEY = new_key(now=NOW, token_bytes=steady_bytes("callback"))
 KEYS = CallbackKeys([KEY])
 EXPIRY = NOW + 60_000
 BINDING = Binding(tenant_id="acme", job_id="0193-a1", step_id="ocr", attempt_no=1, lease_id="0193-b2")
-TOKEN = mint(BINDING, Audience.RESULT, KEY, EXPIRY)
+TOKEN = mint(BINDING, KEY, EXPIRY)
 
 names = st.text(max_size=6)
 bindings = st.builds(
@@ -38,29 +38,25 @@ bindings = st.builds(
 
 @given(bindings, st.integers(min_value=NOW + 1, max_value=2**53))
 def test_a_minted_token_verifies(binding: Binding, expires_at: int) -> None:
-    """Every token is good for its own attempt and route, as often as it is sent."""
-    tokens = mint_all(binding, KEY, expires_at)
-    assert tokens.keys() == set(Audience)
-    for audience in Audience:
-        token = tokens[audience]
-        assert token == mint(binding, audience, KEY, expires_at)
-        verify(token, binding, audience, KEYS, NOW)
-        verify(token, binding, audience, KEYS, NOW)
+    """Every token is good for its own attempt, as often as it is sent."""
+    token = mint(binding, KEY, expires_at)
+    verify(token, binding, KEYS, NOW)
+    verify(token, binding, KEYS, NOW)
 
 
 @given(bindings, bindings)
 def test_no_two_attempts_share_a_token(one: Binding, other: Binding) -> None:
     """Lengths are part of what is signed, so moving a border between fields changes the token."""
-    same = mint(one, Audience.ACK, KEY, EXPIRY) == mint(other, Audience.ACK, KEY, EXPIRY)
+    same = mint(one, KEY, EXPIRY) == mint(other, KEY, EXPIRY)
     assert same == (one == other)
 
 
 @pytest.mark.parametrize("name", flipped(BINDING))
 def test_a_token_is_bound_to_every_field(name: str) -> None:
     """With one field changed the token is refused."""
-    verify(TOKEN, BINDING, Audience.RESULT, KEYS, NOW)
+    verify(TOKEN, BINDING, KEYS, NOW)
     with pytest.raises(Unauthenticated):
-        verify(TOKEN, flipped(BINDING)[name], Audience.RESULT, KEYS, NOW)
+        verify(TOKEN, flipped(BINDING)[name], KEYS, NOW)
 
 
 @pytest.mark.parametrize("name", forged_callbacks(BINDING, KEY, EXPIRY, TOKEN))
@@ -68,34 +64,20 @@ def test_forged_callback_tokens_are_refused(name: str) -> None:
     """Nothing but the token itself is the token."""
     forged = forged_callbacks(BINDING, KEY, EXPIRY, TOKEN)[name]
     with pytest.raises(Unauthenticated):
-        verify(forged, BINDING, Audience.RESULT, KEYS, NOW)
-
-
-@pytest.mark.parametrize("minted", Audience)
-@pytest.mark.parametrize("sent_to", Audience)
-def test_each_route_takes_only_its_own_token(minted: Audience, sent_to: Audience) -> None:
-    """An ACK token delivers no result and the reverse; an honest mix-up is told apart from a forgery."""
-    token = mint(BINDING, minted, KEY, EXPIRY)
-    if minted is sent_to:
-        verify(token, BINDING, sent_to, KEYS, NOW)
-        return
-    with pytest.raises(Forbidden) as refused:
-        verify(token, BINDING, sent_to, KEYS, NOW)
-    assert refused.value.code == "WRONG_AUDIENCE"
-    assert f"callback_token.{sent_to.value}" in refused.value.message
+        verify(forged, BINDING, KEYS, NOW)
 
 
 def test_a_token_ends_at_its_expiry() -> None:
     """Expiry is exclusive, to the millisecond, and cannot be moved."""
-    verify(TOKEN, BINDING, Audience.RESULT, KEYS, EXPIRY - 1)
+    verify(TOKEN, BINDING, KEYS, EXPIRY - 1)
     with pytest.raises(Unauthenticated) as refused:
-        verify(TOKEN, BINDING, Audience.RESULT, KEYS, EXPIRY)
+        verify(TOKEN, BINDING, KEYS, EXPIRY)
     assert refused.value.code == "TOKEN_EXPIRED"
 
 
 def test_republished_directives_carry_the_same_bytes() -> None:
     """Minting has no chance in it."""
-    assert mint_all(BINDING, KEY, EXPIRY) == mint_all(BINDING, KEY, EXPIRY)
+    assert mint(BINDING, KEY, EXPIRY) == mint(BINDING, KEY, EXPIRY)
 
 
 @given(st.binary(min_size=32, max_size=200), st.binary(max_size=300))
@@ -105,19 +87,18 @@ def test_the_mac_is_hmac_sha256(tail: bytes, message: bytes) -> None:
     key = CallbackKey(key_id="k", secret=secret, created_at=0, active_from=0)
     expected = hmac.digest(secret, message, "sha256").hex()
     assert key.mac(message) == expected
-    assert key.mac_after(message[:7])(message[7:]) == expected
 
 
 def test_old_tokens_outlive_a_rotation() -> None:
     """Both keys verify; the new one signs only when every process has had time to read it."""
     after = rotated(KEYS, now=NOW, token_bytes=steady_bytes("next"))
-    verify(TOKEN, BINDING, Audience.RESULT, after, NOW)
+    verify(TOKEN, BINDING, after, NOW)
     assert after.signing(NOW) is KEY
     signing = after.signing(NOW + ACTIVATION_DELAY_MS)
     assert signing is not KEY
-    verify(mint(BINDING, Audience.ACK, signing, EXPIRY), BINDING, Audience.ACK, after, NOW)
+    verify(mint(BINDING, signing, EXPIRY), BINDING, after, NOW)
     with pytest.raises(Unauthenticated):
-        verify(mint(BINDING, Audience.ACK, signing, EXPIRY), BINDING, Audience.ACK, KEYS, NOW)
+        verify(mint(BINDING, signing, EXPIRY), BINDING, KEYS, NOW)
 
 
 def test_keys_are_dropped_when_no_token_can_need_them() -> None:

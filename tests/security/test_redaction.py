@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lucius.security.callback_keys import new_key
-from lucius.security.callback_tokens import Audience, Binding, mint
+from lucius.security.callback_tokens import Binding, mint
 from lucius.security.keys import Grant
 from lucius.security.keys import mint as mint_key
 from lucius.security.redaction import MASK, redact, redact_event, redact_text
@@ -75,7 +75,7 @@ def our_secrets() -> dict[str, str]:
     callback = new_key(now=NOW, token_bytes=steady_bytes("redact"))
     return {
         "lk": key.text,
-        "lct": mint(binding, Audience.RESULT, callback, NOW),
+        "lct": mint(binding, callback, NOW),
         "jwt": the_issuer().token(NOW),
     }
 

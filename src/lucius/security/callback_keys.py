@@ -71,21 +71,6 @@ class CallbackKey:
         outer.update(inner.digest())
         return outer.hexdigest()
 
-    def mac_after(self, start: bytes) -> Callable[[bytes], str]:
-        """`mac` for several messages that start alike: a function of the rest."""
-        begun = self._inner.copy()
-        begun.update(start)
-        outer_start = self._outer
-
-        def finish(rest: bytes) -> str:
-            inner = begun.copy()
-            inner.update(rest)
-            outer = outer_start.copy()
-            outer.update(inner.digest())
-            return outer.hexdigest()
-
-        return finish
-
 
 class CallbackKeys:
     """Every key that verifies, newest first. Never changes; a rotation makes another one."""
