@@ -22,6 +22,7 @@ from lucius.adapters.ledgers.sqlite import SqliteLedger
 from lucius.adapters.ledgers.sqlite.deliveries import SqliteDeliveries
 from lucius.adapters.observed import ObservedBus
 from lucius.adapters.schematics.files import FileSchematics
+from lucius.adapters.schematics.watch import WatchFiles
 from lucius.core.routing import reply_topics, topics
 from lucius.engines.outbox.directives import Directives
 from lucius.engines.outbox.duties.due import DueJobs
@@ -32,7 +33,10 @@ from lucius.engines.outbox.relay import Relay
 from lucius.entrypoints.api.app import create_app
 from lucius.entrypoints.api.services import Services
 from lucius.runtime import nature
+from lucius.runtime.configured import Configured, tell_reload
+from lucius.runtime.secrets import Secrets
 from lucius.runtime.settings import Settings
+from lucius.runtime.state import State
 from lucius.runtime.tokens import AttemptTokens
 from lucius.security.authenticate import Authenticator, is_open
 from lucius.security.jwks import JwksCache
@@ -64,4 +68,174 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
+    from lucius.ports.bus import Bus
     from lucius.ports.duties import Duty
+
+INTAKES = 4
+"""Readers of the reply topics: while one waits for its commit, the next reads on."""
+
+
+class Lucius(msgspec.Struct, frozen=True, kw_only=True):
+    """One Lucius, put together and at rest."""
+
+    settings: Settings
+    app: ASGIApp
+    ledger: SqliteLedger
+    bus: EmbeddedBus
+    engine: OutboxEngine
+    relay: Relay
+    schematics: Configured
+    keyring: SqliteKeyring
+    authenticator: Authenticator
+    metrics: Metrics
+    traces: Traces
+    hub: Hub
+    duties: tuple[Duty, ...]
+    intakes: tuple[Intake, ...]
+    sender: Sender
+    echo: EchoService | None
+    jwks: JwksCache | None
+    state: State
+
+
+def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | None = None) -> Lucius:
+    """Put everything together; needs a running event loop, starts nothing."""
+    clock = nature.now_ms
+    if not settings.in_memory:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    secrets = Secrets(settings)
+    keyring = SqliteKeyring(secrets.keyring)
+    tokens, jwks = _jwt(settings)
+    open_mode = is_open(keyring, jwt_configured=tokens is not None)
+    check_bind(settings.host, open_mode=open_mode)
+    authenticator = Authenticator(keyring, tokens, open_mode=open_mode, clock=clock)
+
+    metrics = Metrics(clock=clock, version=__version__, tenants=settings.metrics_tenants)
+    traces = open_traces(otlp_endpoint(settings.otlp_endpoint, os.environ), version=__version__)
+    files = FileSchematics(settings.config, clock=clock)
+    schematics = Configured(files, settings)
+    ledger = SqliteLedger(settings.ledger_path, clock=clock, on_failure=on_failure)
+    ledger.on_commit(CommitObserver(metrics=metrics, journal=Journal(), traces=traces).listen)
+
+    two_grids = schematics.current().two_grids
+    bus = EmbeddedBus(
+        topics=(*topics(two_grids=two_grids), *reply_topics()),
+        clock=clock,
+        lock_seconds=settings.lock_seconds,
+        new_token=nature.lock_token,
+    )
+    observed = ObservedBus(bus, metrics.observe_bus)
+    attempt_tokens = AttemptTokens(CallbackKeyFile(secrets.callbacks, token_bytes=nature.token_bytes), clock=clock)
+    relay = Relay(ledger, observed)
+    callbacks = {name: f"{settings.base_url}/v1/callbacks/{name}" for name in ("ack", "heartbeat", "result")}
+    engine = OutboxEngine(
+        ledger,
+        relay,
+        render=Directives(attempt_tokens.mint, callbacks),
+        tell=deliveries_for,
+        clock=clock,
+        chance=nature.chance,
+    )
+    hub = Hub()
+    ledger.on_commit(hub.listen)
+    deliveries = SqliteDeliveries(
+        ledger.reader.query, lambda sql, values: ledger.execute([(sql, values)])
+    )
+    policy = guard.Policy(allow_loopback=open_mode)
+    sender = Sender(
+        deliveries=deliveries,
+        poster=Poster(policy=policy, resolver=SystemResolver()),
+        signer=open_signer(secrets.webhooks, nature.token_bytes),
+        clock=clock,
+        chance=nature.spread,
+        sleep=nature.sleep,
+    )
+    ledger.on_commit(lambda changes: sender.wake() if any(c.deliveries for c in changes) else None)
+    state = State()
+    control = Control(engine, ledger, schematics, clock=clock, new_id=nature.new_id)
+    services = Services(
+        submit=Submit(
+            engine,
+            schematics,
+            validator=SchemaValidator(),
+            check_url=lambda url: guard.check_url(url, policy),
+            clock=clock,
+            new_id=nature.new_id,
+            workspace_root=settings.workspace_uri,
+        ),
+        report=Report(engine, attempt_tokens.verify),
+        control=control,
+        query=Query(ledger, deliveries, hub=hub),
+        explain=Explain(ledger, engine, bus, schematics, usage=ledger.tally.usage, clock=clock),
+        directives=DirectiveDesk(observed, schematics, topics=topics(two_grids=two_grids)),
+        admin=Admin(ledger, engine, bus, schematics, control, usage=ledger.tally.usage, clock=clock),
+        authenticator=authenticator,
+        ready=lambda: state.readiness(ledger),
+        clock=clock,
+        new_id=nature.new_id,
+        metrics_text=metrics.exposition,
+        events_hub=hub,
+        version=__version__,
+    )
+    metrics.gauges(
+        "ledger", ledger_gauges(ledger, clock=clock, limit=lambda: schematics.current().limits("").system_jobs or 0)
+    )
+    metrics.gauges("bus", bus_gauges(bus))
+    return Lucius(
+        settings=settings,
+        app=ObservedApp(create_app(services), metrics=metrics, traces=traces),
+        ledger=ledger,
+        bus=bus,
+        engine=engine,
+        relay=relay,
+        schematics=schematics,
+        keyring=keyring,
+        authenticator=authenticator,
+        metrics=metrics,
+        traces=traces,
+        hub=hub,
+        duties=(
+            DueJobs(ledger, bus, engine, clock=clock, interval=settings.sweep_seconds),
+            Retention(ledger, clock=clock, keep_ms=int(settings.retention_days * 86_400_000)),
+            WatchFiles(files, tell=tell_reload),
+            attempt_tokens,
+        ),
+        intakes=tuple(Intake(observed, engine) for _ in range(INTAKES)),
+        sender=sender,
+        echo=_echo(settings, observed, two_grids=two_grids),
+        jwks=jwks,
+        state=state,
+    )
+
+
+def _echo(settings: Settings, bus: Bus, *, two_grids: bool) -> EchoService | None:
+    if settings.services != "echo":
+        return None
+    return EchoService(
+        bus,
+        clock=nature.now_ms,
+        sleep=nature.sleep,
+        chance=nature.spread,
+        step_types=[name.strip() for name in settings.echo_step_types.split(",") if name.strip()] or None,
+        delay=settings.echo_delay,
+        failure_rate=settings.echo_failure_rate,
+        topics=topics(two_grids=two_grids),
+    )
+
+
+def _jwt(settings: Settings) -> tuple[JwtVerifier | None, JwksCache | None]:
+    if settings.jwt_issuer is None:
+        return None, None
+    rules = JwtRules(
+        issuer=settings.jwt_issuer,
+        audience=settings.jwt_audience or "",
+        tenants_claim=settings.jwt_tenants_claim,
+        roles_claim=settings.jwt_roles_claim,
+    )
+    source = settings.jwt_jwks or f"{settings.jwt_issuer.rstrip('/')}/.well-known/jwks.json"
+    if "://" in source:
+        fetch = jwks_from_url(source, httpx2.AsyncClient(timeout=5.0))
+    else:
+        fetch = jwks_from_file(Path(source))
+    cache = JwksCache(fetch, clock=nature.now_ms)
+    return JwtVerifier(rules, cache, clock=nature.now_ms), cache

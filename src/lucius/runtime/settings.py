@@ -40,6 +40,8 @@ class Settings(BaseSettings):
     services: Literal["echo", "none"] = "none"
     echo_delay: float = Field(default=0.0, ge=0)
     echo_failure_rate: float = Field(default=0.0, ge=0, le=1)
+    echo_step_types: str = ""
+    """Step types echo serves, with commas between; empty: all. Leave out what a real service serves."""
 
     # who may call
     jwt_issuer: str | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucius.ports.duties import Report
-from lucius.security.callback_tokens import LIFETIME_MS, Binding, mint, verify
+from lucius.security.callback_keys import TOKEN_LIFETIME_MS
+from lucius.security.callback_tokens import Binding, mint, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ class AttemptTokens:
             attempt_no=attempt.attempt_no,
             lease_id=attempt.lease_id,
         )
-        return mint(binding, self._keys.signing(attempt.created_at), attempt.created_at + LIFETIME_MS)
+        return mint(binding, self._keys.signing(attempt.created_at), attempt.created_at + TOKEN_LIFETIME_MS)
 
     def verify(self, token: str, binding: Binding) -> None:
         """Raise unless the token fits the attempt."""

@@ -38,16 +38,19 @@ class Tally:
 
     def move(self, old: Job | None, new: Job) -> None:
         """Follow one decision."""
-        if old is not None:
-            if old.state is new.state and old.steps is new.steps:
-                return
-            self._add(old, -1)
-        self._add(new, 1)
-
-    def _add(self, job: Job, sign: int) -> None:
-        if not job.terminal:
-            self._hold(job.order.tenant_id, job.order.routing.mode, job.state, sign)
-            self.unsent += sign * sum(step.state is StepState.DISPATCHING for step in job.steps)
+        if old is None or old.state is not new.state:
+            if old is not None:
+                self._hold(old.order.tenant_id, old.order.routing.mode, old.state, -1)
+            if not new.terminal:
+                self._hold(new.order.tenant_id, new.order.routing.mode, new.state, 1)
+        if old is None:
+            self.unsent += sum(step.state is StepState.DISPATCHING for step in new.steps)
+        elif old.steps is not new.steps:
+            for before, after in zip(old.steps, new.steps, strict=True):
+                if before is not after:
+                    self.unsent += (after.state is StepState.DISPATCHING) - (
+                        before.state is StepState.DISPATCHING
+                    )
 
     def _hold(self, tenant: str, mode: str, state: JobState, count: int) -> None:
         self._count(self.by_state, (tenant, state), count)

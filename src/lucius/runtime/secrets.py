@@ -1,0 +1,25 @@
+"""Where secrets lie: below the data directory, or in a private directory that dies with the process."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lucius.adapters.keyrings.callback_key_file import FILE_NAME
+
+if TYPE_CHECKING:
+    from lucius.runtime.settings import Settings
+
+
+class Secrets:
+    """Paths of everything that must stay secret."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._temporary = (
+            tempfile.TemporaryDirectory(prefix="lucius-") if settings.in_memory else None
+        )
+        root = Path(self._temporary.name) if self._temporary else settings.data
+        self.keyring = ":memory:" if settings.in_memory else str(root / "keys.db")
+        self.callbacks = root / "secrets" / FILE_NAME
+        self.webhooks = root / "secrets" / "webhook-keys.json"
