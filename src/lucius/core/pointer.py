@@ -38,11 +38,8 @@ class Findings:
 
     def note(self, pointer: str, code: str, message: str) -> None:
         """Add a problem, unless the list is full."""
-        self.add([Problem(pointer=shortened(pointer), code=code, message=message)])
-
-    def add(self, problems: list[Problem]) -> None:
-        """Add problems that somebody else found, as far as there is room."""
-        self._problems.extend(problems[: MAX_PROBLEMS - len(self._problems)])
+        if not self.full:
+            self._problems.append(Problem(pointer=shortened(pointer), code=code, message=message))
 
     @property
     def problems(self) -> tuple[Problem, ...]:
