@@ -69,7 +69,7 @@ def _change(before: Job | None, decision: Any) -> Change:
 
 def _sender(ledger: SqliteLedger) -> Sender:
     async def write(sql: str, values: tuple[Any, ...]) -> None:
-        await ledger.execute([(sql, values)])
+        await ledger.execute([(sql, [values])])
 
     async def nowhere(host: str, port: int) -> Sequence[str]:
         raise AssertionError(host)

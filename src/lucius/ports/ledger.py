@@ -134,8 +134,11 @@ class Ledger(Protocol):
         """Make a job for the claim, or find the one that has it. Durable when it answers."""
         ...
 
-    def change(self, job_id: str, judge: Judge) -> Awaitable[Change | None]:
-        """Let `judge` decide and commit its answer; None if there is no such job."""
+    def change(self, job_id: str, judge: Judge, *, patient: bool = False) -> Awaitable[Change | None]:
+        """Let `judge` decide and commit its answer; None if there is no such job.
+
+        `patient`: nobody waits for this one, it may share the commit of whatever comes next.
+        """
         ...
 
     def on_commit(self, listener: Listener) -> None:

@@ -139,7 +139,7 @@ def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | N
     hub = Hub()
     ledger.on_commit(hub.listen)
     deliveries = SqliteDeliveries(
-        ledger.reader.query, lambda sql, values: ledger.execute([(sql, values)])
+        ledger.reader.query, lambda sql, values: ledger.execute([(sql, [values])])
     )
     policy = guard.Policy(allow_loopback=open_mode)
     sender = Sender(

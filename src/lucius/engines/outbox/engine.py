@@ -74,9 +74,11 @@ class OutboxEngine:
 
         return _answered(self._ledger.change(job_id, judge))
 
-    def apply(self, job_id: str, command: cmd.Command) -> Awaitable[Change | None]:
+    def apply(
+        self, job_id: str, command: cmd.Command, *, patient: bool = False
+    ) -> Awaitable[Change | None]:
         """What the relay and the reconciler say: `Published`, `PublishFailed`, `Tick`."""
-        return self._ledger.change(job_id, lambda job, _: self._decided(job, command))
+        return self._ledger.change(job_id, lambda job, _: self._decided(job, command), patient=patient)
 
     async def republish(self, job_ids: list[str]) -> int:
         """Send unsent directives now."""

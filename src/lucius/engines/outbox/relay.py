@@ -9,7 +9,7 @@ follow: no attempt is spent, no storm is made, and a healthy bus has everything 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lucius.core import commands as cmd
 from lucius.core import events as ev
@@ -21,12 +21,19 @@ from lucius.errors import LuciusError
 from lucius.ports.bus import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Sequence
 
     from lucius.ports.bus import Bus
     from lucius.ports.ledger import Change, Ledger, OutboxRow
 
-    Apply = Callable[[str, cmd.Command], Awaitable[object]]
+
+
+class Apply(Protocol):
+    """How the relay tells the engine what became of a directive."""
+
+    def __call__(self, job_id: str, command: cmd.Command, *, patient: bool = False) -> Awaitable[object]:
+        """See `OutboxEngine.apply`."""
+
 
 _ENDS_ATTEMPT = (ev.StepSucceeded, ev.StepRetryScheduled, ev.StepFailed)
 _STOPS_JOB = (ev.JobPaused, ev.JobCancelled, ev.JobFailed, ev.JobCancelling, ev.JobPausing)
@@ -103,7 +110,8 @@ class Relay:
             return
         for row in rows:
             self._parked.pop(row.message_id, None)
-            apply(row.job_id, cmd.Published(step_id=row.step_id, attempt_no=row.attempt_no))
+            # The service's ACK usually shares this commit; after a crash the same bytes go out again.
+            apply(row.job_id, cmd.Published(step_id=row.step_id, attempt_no=row.attempt_no), patient=True)
         if self._parked:  # the bus is back
             parked, self._parked = list(self._parked.values()), {}
             self.offer(parked)

@@ -1,14 +1,14 @@
 """The embedded ledger: one SQLite file, one writer, group commit.
 
 A change is decided on the event loop the moment it is asked for, against the newest decided state of
-its job, and joins the open batch. While one batch is being written with `synchronous=FULL` by the
-writer thread, the next one fills; when a batch is durable, everybody in it is answered. Nothing is
+its job, and joins the open batch. While one batch is being committed with `synchronous=FULL` by a
+thread, the next one fills; when a batch is durable, everybody in it is answered. Nothing is
 answered, published or shown before that. A failed commit is final: the process stops accepting, ends,
 and recovers from the file at its next start.
 
     ledger.py    the port
     batch.py     what one transaction will write
-    writer.py    the thread that writes it
+    writer.py    how it becomes durable
     tally.py     slots in use, counted from the jobs themselves
     reader.py    queries
     rows.py      records <-> rows

@@ -1,16 +1,9 @@
-"""What one transaction will write.
-
-Rows travel to SQLite as one JSON array per table and are unpacked there by `json_each`: the writer
-thread then needs the interpreter a few times per batch instead of a few times per row. With a busy
-event loop beside it that is the difference between 11 and 2,300 microseconds a row
-(docs/decisions/0003-batches-as-json.md).
-"""
+"""What one transaction will write."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import orjson
 
 from lucius.adapters.ledgers.sqlite import deliveries, rows
 from lucius.adapters.ledgers.sqlite.deliveries import INSERT_COLUMNS, insert_row
@@ -23,15 +16,12 @@ if TYPE_CHECKING:
     from lucius.core.job import Job
     from lucius.ports.ledger import Change, Claim
 
-Statement = tuple[str, tuple[Any, ...]]
-
-
-def _select(count: int) -> str:
-    return "SELECT " + ",".join(f"value->>{i}" for i in range(count)) + " FROM json_each(?) WHERE true"
+Statement = tuple[str, Sequence[tuple[Any, ...]]]
+"""SQL, and the rows it is run for."""
 
 
 def _insert(table: str, columns: tuple[str, ...]) -> str:
-    return f"INSERT INTO {table} ({','.join(columns)}) {_select(len(columns))}"
+    return f"INSERT INTO {table} ({','.join(columns)}) VALUES ({','.join('?' * len(columns))})"
 
 
 def _upsert(table: str, fixed: tuple[str, ...], moving: tuple[str, ...], key: str) -> str:
@@ -48,14 +38,11 @@ CLAIMS = _insert(
     "idempotency", ("tenant_id", "key", "job_id", "expires_at", "release_on_failure", "created_at")
 ).replace("INSERT", "INSERT OR REPLACE", 1)
 RELEASED = (
-    "DELETE FROM idempotency WHERE release_on_failure = 1 AND (tenant_id, key, job_id) IN ("
-    "SELECT j.tenant_id, o.claim_key, j.job_id FROM json_each(?) AS ended "
-    "JOIN jobs j ON j.job_id = ended.value JOIN orders o ON o.job_id = j.job_id)"
+    "DELETE FROM idempotency WHERE release_on_failure = 1 AND tenant_id = ? AND job_id = ? "
+    "AND key = (SELECT claim_key FROM orders WHERE job_id = ?)"
 )
 DEAD = _insert("dead_letters", ("job_id", "tenant_id", "step_id", "error_code", "error_message", "dead_at"))
-REDRIVEN = (
-    "UPDATE dead_letters SET redriven_as = j.value->>1 FROM json_each(?) AS j WHERE job_id = j.value->>0"
-)
+REDRIVEN = "UPDATE dead_letters SET redriven_as = ? WHERE job_id = ?"
 DELIVERIES = _insert("deliveries", deliveries.INSERT_COLUMNS)
 
 
@@ -92,7 +79,7 @@ class Batch:
     def statements(self) -> list[Statement]:
         """The transaction, statement by statement."""
         new = [job for job_id, job in self.jobs.items() if self.base[job_id] is None]
-        found: list[tuple[str, list[Any]]] = [
+        found: list[tuple[str, list[rows.Row]]] = [
             (PROTOCOLS, list({rows.protocol_row(job.order.protocol) for job in new})),
             (ORDERS, [rows.order_row(job.order, self.keys[job.order.job_id]) for job in new]),
             (JOBS, [rows.job_row(job) for job in self.jobs.values()]),
@@ -101,10 +88,10 @@ class Batch:
             (CLAIMS, self.claim_rows),
             (RELEASED, self._unsuccessful()),
             (DEAD, self._dead()),
-            (REDRIVEN, [(j.order.ancestor_id, j.order.job_id) for j in new if j.order.ancestor_id]),
+            (REDRIVEN, [(j.order.job_id, j.order.ancestor_id) for j in new if j.order.ancestor_id]),
             (DELIVERIES, self._deliveries()),
         ]
-        return [(sql, (orjson.dumps(many).decode(),)) for sql, many in found if many] + self.raw
+        return [(sql, many) for sql, many in found if many] + self.raw
 
     def _events(self) -> list[rows.Row]:
         return [
@@ -120,8 +107,12 @@ class Batch:
             if job.completed_at is not None and ((old := self.base[job_id]) is None or not old.terminal)
         ]
 
-    def _unsuccessful(self) -> list[str]:
-        return [job.order.job_id for job in self._ended() if job.state is not JobState.SUCCEEDED]
+    def _unsuccessful(self) -> list[rows.Row]:
+        return [
+            (job.order.tenant_id, job.order.job_id, job.order.job_id)
+            for job in self._ended()
+            if job.state is not JobState.SUCCEEDED
+        ]
 
     def _dead(self) -> list[rows.Row]:
         dead = []

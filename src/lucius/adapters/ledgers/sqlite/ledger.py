@@ -13,7 +13,7 @@ from lucius.adapters.ledgers.sqlite.purge import purge_statements
 from lucius.adapters.ledgers.sqlite.reader import Reader
 from lucius.adapters.ledgers.sqlite.schema import migrate
 from lucius.adapters.ledgers.sqlite.tally import Tally
-from lucius.adapters.ledgers.sqlite.writer import Writer, transact
+from lucius.adapters.ledgers.sqlite.writer import Committer, commit, stage
 from lucius.core.states import JobState
 from lucius.errors import Unavailable
 from lucius.ports.ledger import Census, Change, LedgerCapabilities, Opened
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Jobs kept decoded between their changes.
 CACHE = 20_000
+#: Seconds that a change nobody waits for may wait for company.
+PATIENCE = 0.005
 
 
 class SqliteLedger:
@@ -45,12 +47,14 @@ class SqliteLedger:
         self.schema_versions = migrate(self._connection)
         self.reader = Reader(self._connection if self._memory else files.open_reader(path))
         self._loop = asyncio.get_running_loop()
-        self._writer = None if self._memory else Writer(self._connection, self._loop)
+        self._committer = None if self._memory else Committer(self._connection, self._loop)
         self._listeners: list[Listener] = []
         self._cache: OrderedDict[str, Job] = OrderedDict()
         self._filling = Batch()
         self._writing: Batch | None = None
         self._scheduled = False
+        self._hurry = False
+        self._later: asyncio.TimerHandle | None = None
         self._failure: BaseException | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -78,7 +82,7 @@ class SqliteLedger:
         self._filling.claim(claim, job.job_id, job.updated_at)
         return self._answer(Opened(job=job, duplicate=False))
 
-    def change(self, job_id: str, judge: Judge) -> Awaitable[Change | None]:
+    def change(self, job_id: str, judge: Judge, *, patient: bool = False) -> Awaitable[Change | None]:
         """Decide now, answer when durable."""
         self._refuse_if_failed()
         job = self._newest(job_id)
@@ -87,7 +91,7 @@ class SqliteLedger:
         change = judge(job, self.tally.usage(job.order.tenant_id))
         if change.decision.events:
             self._take(job, change)
-        return self._answer(change)
+        return self._answer(change, patient=patient)
 
     def execute(self, statements: Sequence[Statement]) -> Awaitable[None]:
         """Run plain statements in the next transaction (webhook log, retention)."""
@@ -147,10 +151,9 @@ class SqliteLedger:
     async def close(self) -> None:
         """Write what was taken, then let go of the file."""
         await self._idle.wait()
-        if self._writer is not None:
-            self._writer.close()
-        else:
-            self._connection.close()
+        if self._committer is not None:
+            self._committer.close()
+        self._connection.close()
         if self._lock is not None:
             self._lock.close()
 
@@ -185,27 +188,48 @@ class SqliteLedger:
         self._filling.add(old, change)
         self.tally.move(old, change.decision.job)
 
-    def _answer(self, value: Any) -> asyncio.Future[Any]:
+    def _answer(self, value: Any, *, patient: bool = False) -> asyncio.Future[Any]:
         """A future that is done when everything decided so far is durable."""
         future: asyncio.Future[Any] = self._loop.create_future()
         self._filling.waiting.append((future, value))
-        if not self._scheduled and self._writing is None:
-            self._scheduled = True
-            self._idle.clear()
-            self._loop.call_soon(self._flush)
+        self._idle.clear()
+        if patient:
+            if self._later is None:
+                self._later = self._loop.call_later(PATIENCE, self._flush_if_idle)
+        else:
+            self._hurry = True
+            if not self._scheduled and self._writing is None:
+                self._scheduled = True
+                self._loop.call_soon(self._flush_if_idle)
         return future
 
-    def _flush(self) -> None:
+    def _flush_if_idle(self) -> None:
         self._scheduled = False
+        if self._failure is not None:
+            return
+        if self._writing is None:
+            self._flush()
+        else:
+            self._hurry = True
+
+    def _flush(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        self._hurry = False
         batch, self._filling = self._filling, Batch()
         self._writing = batch
         statements = batch.statements()
         if not statements:
-            self._committed(self._failure)
-        elif self._writer is not None:
-            self._writer.write(statements, self._committed)
+            self._committed(None)
+            return
+        failure = stage(self._connection, statements)
+        if failure is not None:
+            self._committed(failure)
+        elif self._committer is not None:
+            self._committer.commit(self._committed)
         else:
-            self._committed(transact(self._connection, statements))
+            self._committed(commit(self._connection))
 
     def _committed(self, failure: BaseException | None) -> None:
         batch, self._writing = self._writing, None
@@ -222,9 +246,9 @@ class SqliteLedger:
         for future, value in batch.waiting:
             if not future.done():
                 future.set_result(value)
-        if self._filling.waiting:
+        if self._hurry:
             self._flush()
-        else:
+        elif not self._filling.waiting:
             self._idle.set()
 
     def _remember(self, job_id: str, job: Job) -> None:

@@ -24,4 +24,4 @@ def purge_statements(reader: Reader, before: int, limit: int) -> tuple[list[Stat
     ids = [job_id for (job_id,) in reader.query(_OVER, (before, limit))]
     wanted = json.dumps(ids)
     forget = "DELETE FROM {} WHERE job_id IN (SELECT value FROM json_each(?))"
-    return [(_CLAIMS, (wanted,)), *((forget.format(table), (wanted,)) for table in _TABLES)], len(ids)
+    return [(_CLAIMS, [(wanted,)]), *((forget.format(table), [(wanted,)]) for table in _TABLES)], len(ids)

@@ -1,7 +1,9 @@
-"""The one thread that writes.
+"""How a transaction becomes durable.
 
-It takes a transaction at a time, and it knows no jobs: only statements. After a failed commit it
-refuses everything, because what the file then holds is for a fresh start to find out.
+`stage` runs a batch's statements on the event loop, where they cost a few microseconds a row; only the
+COMMIT, with its writes and its fsync, goes to the committer's thread. The other way round, a thread that
+runs many small statements beside a busy event loop waits for the interpreter after every one of them
+(docs/decisions/0003-stage-here-commit-there.md). The connection is handed over, never shared.
 """
 
 from __future__ import annotations
@@ -20,51 +22,58 @@ if TYPE_CHECKING:
 
     from lucius.adapters.ledgers.sqlite.batch import Statement
 
-Done = "Callable[[BaseException | None], None]"
+    Done = Callable[[BaseException | None], None]
 
 
-class Writer:
-    """Runs transactions off the event loop, in order, one at a time."""
+class Committer:
+    """The thread that commits, one transaction at a time."""
 
     def __init__(self, connection: apsw.Connection, loop: asyncio.AbstractEventLoop) -> None:
         self._connection = connection
         self._loop = loop
-        self._queue: queue.SimpleQueue[tuple[list[Statement], Callable[[BaseException | None], None]] | None]
-        self._queue = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Done | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="lucius-ledger", daemon=True)
         self._thread.start()
 
-    def write(self, statements: list[Statement], done: Callable[[BaseException | None], None]) -> None:
-        """Commit these, then call `done` on the event loop."""
-        self._queue.put((statements, done))
+    def commit(self, done: Done) -> None:
+        """Commit what is staged, then call `done` on the event loop."""
+        self._queue.put(done)
 
     def close(self) -> None:
-        """Finish what is queued and end the thread."""
+        """End the thread; nothing may be under way."""
         self._queue.put(None)
         self._thread.join()
-        self._connection.close()
 
     def _run(self) -> None:
-        failure: BaseException | None = None
-        while (work := self._queue.get()) is not None:
-            statements, done = work
-            failure = failure or transact(self._connection, statements)
-            self._loop.call_soon_threadsafe(done, failure)
+        while (done := self._queue.get()) is not None:
+            self._loop.call_soon_threadsafe(done, commit(self._connection))
 
 
-def transact(connection: apsw.Connection, statements: list[Statement]) -> BaseException | None:
-    """One durable transaction; what went wrong, if anything did."""
+def stage(connection: apsw.Connection, statements: list[Statement]) -> BaseException | None:
+    """Run everything but the commit; what went wrong, if anything did."""
     try:
         connection.execute("BEGIN IMMEDIATE")
-        for sql, values in statements:
-            connection.execute(sql, values)
+        for sql, rows in statements:
+            connection.executemany(sql, rows)
+    except apsw.Error as error:
+        return _failure(error)
+    return None
+
+
+def commit(connection: apsw.Connection) -> BaseException | None:
+    """Make it durable; what went wrong, if anything did."""
+    try:
         connection.execute("COMMIT")
     except apsw.Error as error:
-        failure = Unavailable(
-            f"the ledger could not be written ({type(error).__name__}: {error}); "
-            "Lucius stops here and recovers at its next start",
-            code="LEDGER_FAILED",
-        )
-        failure.__cause__ = error
-        return failure
+        return _failure(error)
     return None
+
+
+def _failure(error: apsw.Error) -> Unavailable:
+    failure = Unavailable(
+        f"the ledger could not be written ({type(error).__name__}: {error}); "
+        "Lucius stops here and recovers at its next start",
+        code="LEDGER_FAILED",
+    )
+    failure.__cause__ = error
+    return failure

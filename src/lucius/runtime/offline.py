@@ -1,0 +1,77 @@
+"""What can be done to a Lucius that need not run: its keys, its configuration, its ledger.
+
+Like `bootstrap` this file names concrete classes, each loaded when it is asked for, so that the command
+line stays quick. Nothing here starts anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lucius.errors import Unavailable
+
+if TYPE_CHECKING:
+    from lucius.adapters.ledgers.sqlite.verify import VerifyReport
+    from lucius.ports.keyring import Keyring
+    from lucius.ports.schematics import ConfigProblem
+    from lucius.runtime.settings import Settings
+
+
+def settings(**given: object) -> Settings:
+    """The settings of the environment, with what was given on top."""
+    from lucius.runtime.settings import Settings
+
+    return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+
+
+@contextmanager
+def keyring(data: Path) -> Iterator[Keyring]:
+    """The keys of a data directory; a running server hears of changes at once."""
+    from lucius.adapters.keyrings.sqlite import SqliteKeyring
+    from lucius.runtime.secrets import Secrets
+
+    try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        message = f"{data} cannot be made: {error.strerror}; name another directory with --data."
+        raise Unavailable(message, code="DATA_UNUSABLE") from None
+    opened = SqliteKeyring(Secrets(settings(data=data)).keyring)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def check_configuration(directory: Path) -> list[ConfigProblem]:
+    """Everything that is wrong with a configuration directory."""
+    from lucius.adapters.schematics.files import check
+
+    return check(directory)
+
+
+def verify_ledger(path: Path) -> VerifyReport:
+    """Check the promises that a ledger can show, on a live or stopped one."""
+    from lucius.adapters.ledgers.sqlite.verify import verify
+
+    return verify(path)
+
+
+def sqlite_version() -> str:
+    """The SQLite that comes with Lucius."""
+    import apsw
+
+    return apsw.sqlite_lib_version()
+
+
+def why_not_local(data: Path) -> str | None:
+    """Why a ledger would not be safe in this directory; None when it would."""
+    from lucius.adapters.ledgers.sqlite.files import refuse_network
+
+    try:
+        refuse_network(data / "ledger.db")
+    except Unavailable as error:
+        return error.message
+    return None
