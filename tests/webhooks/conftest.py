@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import msgspec
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -164,7 +163,7 @@ class Store:
 
     def insert(self, *rows: NewDelivery) -> None:
         """Insert all with the ledger's own statement."""
-        self.db.execute(DELIVERIES, (msgspec.json.encode([insert_row(row) for row in rows]).decode(),))
+        self.db.executemany(DELIVERIES, [insert_row(row) for row in rows])
 
 
 @pytest.fixture

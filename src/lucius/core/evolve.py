@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from lucius.core import events as ev
-from lucius.core.job import Attempt, Job, Order, Step, StepResult
+from lucius.core.job import Attempt, Job, Order, Step
 from lucius.core.states import JOB_TRANSITIONS, STEP_TRANSITIONS, JobState, StepState
 from lucius.core.timing import PUBLISH_GRACE
 from lucius.errors import Broken
@@ -77,7 +77,9 @@ def _move_job(job: Job, event: ev.Event, state: JobState, **changes: Any) -> Job
 
 def _with_step(job: Job, event: ev.Event, step: Step, state: StepState, **changes: Any) -> tuple[Step, ...]:
     if state is not step.state and (step.state, state) not in STEP_TRANSITIONS.get(ev.kind(event), ()):
-        message = f"job {job.job_id} step {step.step_id}: {ev.kind(event)} may not move {step.state} to {state}"
+        message = (
+            f"job {job.job_id} step {step.step_id}: {ev.kind(event)} may not move {step.state} to {state}"
+        )
         raise Broken(message)
     new = replace(step, state=state, updated_at=event.at, **changes)
     return (*job.steps[: step.index], new, *job.steps[step.index + 1 :])
@@ -129,12 +131,13 @@ def _on_published(job: Job, event: ev.DirectivePublished) -> Job:
 
 def _on_requeued(job: Job, event: ev.DirectiveRequeued) -> Job:
     step = _find(job, event.step_id)
-    attempt = replace(
-        _attempt(step), publish_tries=event.publish_tries, publish_due_at=event.publish_due_at
-    )
+    attempt = replace(_attempt(step), publish_tries=event.publish_tries, publish_due_at=event.publish_due_at)
     error = event.error or step.last_error
     return _move_job(
-        job, event, job.state, steps=_with_step(job, event, step, step.state, attempt=attempt, last_error=error)
+        job,
+        event,
+        job.state,
+        steps=_with_step(job, event, step, step.state, attempt=attempt, last_error=error),
     )
 
 
@@ -151,13 +154,24 @@ def _on_acknowledged(job: Job, event: ev.StepAcknowledged) -> Job:
         old, acked_at=event.at, published_at=old.published_at or event.at, ack_due_at=None,
         lease_expires_at=event.lease_expires_at,
     )  # fmt: skip
-    steps = _with_step(job, event, step, StepState.IN_PROGRESS, attempt=attempt, retry_at=None)
+    steps = _with_step(
+        job, event, step, StepState.IN_PROGRESS, attempt=attempt, retry_at=None, **_taken_back(step, old)
+    )
     state = job.state
     if state in (JobState.QUEUED, JobState.DISPATCHING):
         state = JobState.IN_PROGRESS
     elif state is JobState.PAUSED:
         state = JobState.PAUSING  # it was in flight after all; pause again when it is over
     return _move_job(job, event, state, steps=steps)
+
+
+def _taken_back(step: Step, attempt: Attempt) -> dict[str, int]:
+    """The clock gave this attempt up too soon: what that cost is given back, or it would count twice."""
+    if step.state is not StepState.FAILED_RETRY:
+        return {}
+    if attempt.acked_at is None:
+        return {"dispatch_failures": step.dispatch_failures - 1}
+    return {"execution_failures": step.execution_failures - 1}
 
 
 def _on_heartbeat(job: Job, event: ev.LeaseExtended) -> Job:
@@ -254,7 +268,7 @@ _APPLY: dict[type[ev.Event], Callable[[Job, Any], Job]] = {
     ev.StepRetryScheduled: _on_retry,
     ev.StepFailed: _on_failed,
     ev.StepCancelled: _on_step_cancelled,
-    ev.JobPausing: lambda job, event: _move_job(job, event, JobState.PAUSING),
+    ev.JobPausing: lambda job, event: _move_job(job, event, JobState.PAUSING, paused_at=event.at),
     ev.JobPaused: _on_paused,
     ev.JobResumed: _on_resumed,
     ev.JobCancelling: lambda job, event: _move_job(

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from lucius.core.protocol import Protocol
-from lucius.core.states import JobState, StepState, TERMINAL_JOB
+from lucius.core.states import TERMINAL_JOB, JobState, StepState
 
 Ref = dict[str, Any]
 """A reference: an object with a `uri` and whatever metadata its owner likes."""
@@ -118,6 +118,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     final_output: Ref | None = None
     deadline_at: int | None = None
     paused_at: int | None = None
+    """Since when its deadlines stand still: from the pause on, until it is resumed."""
     cancel_requested_at: int | None = None
 
     @property

@@ -188,7 +188,8 @@ def check_slots(jobs: Iterable[Job], counted: dict[str, int]) -> list[Breach]:
     held = Counter(job.order.tenant_id for job in jobs if job.state in COUNTED_JOB)
     return [
         Breach(
-            promise="S12", job_id="",
+            promise="S12",
+            job_id="",
             what=f"{tenant} holds {held[tenant]} slots, counted {counted.get(tenant, 0)}",
         )  # fmt: skip
         for tenant in sorted({*held, *counted})

@@ -60,9 +60,8 @@ JOB_TRANSITIONS: dict[str, frozenset[tuple[JobState, JobState]]] = {
     "step.acknowledged": frozenset(
         {(J.QUEUED, J.IN_PROGRESS), (J.DISPATCHING, J.IN_PROGRESS), (J.PAUSED, J.PAUSING)}
     ),
-    "job.pausing": frozenset(
-        {(J.QUEUED, J.PAUSING), (J.DISPATCHING, J.PAUSING), (J.IN_PROGRESS, J.PAUSING)}
-    ),
+    # In flight means published, and what is published is no longer QUEUED.
+    "job.pausing": frozenset({(J.DISPATCHING, J.PAUSING), (J.IN_PROGRESS, J.PAUSING)}),
     "job.paused": frozenset(
         {
             (J.QUEUED, J.PAUSED),
@@ -72,20 +71,15 @@ JOB_TRANSITIONS: dict[str, frozenset[tuple[JobState, JobState]]] = {
         }
     ),
     "job.resumed": frozenset(
-        {(old, new) for old in (J.PAUSED, J.PAUSING) for new in (J.QUEUED, J.DISPATCHING, J.IN_PROGRESS)}
+        {(J.PAUSED, new) for new in (J.QUEUED, J.DISPATCHING, J.IN_PROGRESS)}
+        | {(J.PAUSING, new) for new in (J.DISPATCHING, J.IN_PROGRESS)}
     ),
-    "job.cancelling": frozenset(
-        {(old, J.CANCELLING) for old in (J.QUEUED, J.DISPATCHING, J.IN_PROGRESS, J.PAUSING)}
-    ),
+    "job.cancelling": frozenset({(old, J.CANCELLING) for old in (J.DISPATCHING, J.IN_PROGRESS, J.PAUSING)}),
     "job.cancelled": frozenset({(old, J.CANCELLED) for old in set(J) - TERMINAL_JOB}),
-    "job.succeeded": frozenset(
-        {(old, J.SUCCEEDED) for old in (J.QUEUED, J.DISPATCHING, J.IN_PROGRESS, J.PAUSING, J.PAUSED)}
-    ),
+    # QUEUED: a retried job that inherits all it needs. A result implies the ACK, so no other start.
+    "job.succeeded": frozenset({(old, J.SUCCEEDED) for old in (J.QUEUED, J.IN_PROGRESS, J.PAUSING)}),
     "job.failed": frozenset(
-        {
-            (old, J.FAILED_FINAL)
-            for old in (J.QUEUED, J.DISPATCHING, J.IN_PROGRESS, J.PAUSING, J.PAUSED)
-        }
+        {(old, J.FAILED_FINAL) for old in (J.QUEUED, J.DISPATCHING, J.IN_PROGRESS, J.PAUSING)}
     ),
 }
 

@@ -26,7 +26,8 @@ def due_at(job: Job) -> int | None:
     if job.terminal or job.state is JobState.PAUSED:
         return None
     running = job.state in RUNNING_JOB
-    nearest = job.deadline_at if job.state is not JobState.CANCELLING else None
+    # A pause stops the deadline, and what is being cancelled has only its step in flight to wait for.
+    nearest = job.deadline_at if job.paused_at is None and job.state is not JobState.CANCELLING else None
     for step in job.steps:
         timer = _timer(job, step, running=running)
         if timer is not None and (nearest is None or timer < nearest):

@@ -15,7 +15,7 @@ import msgspec
 
 from lucius import __version__
 from lucius.adapters.buses.embedded import EmbeddedBus
-from lucius.adapters.keyrings.callback_key_file import FILE_NAME, CallbackKeyFile
+from lucius.adapters.keyrings.callback_key_file import CallbackKeyFile
 from lucius.adapters.keyrings.jwks_source import jwks_from_file, jwks_from_url
 from lucius.adapters.keyrings.sqlite import SqliteKeyring
 from lucius.adapters.ledgers.sqlite import SqliteLedger
@@ -125,7 +125,9 @@ def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | N
         new_token=nature.lock_token,
     )
     observed = ObservedBus(bus, metrics.observe_bus)
-    attempt_tokens = AttemptTokens(CallbackKeyFile(secrets.callbacks, token_bytes=nature.token_bytes), clock=clock)
+    attempt_tokens = AttemptTokens(
+        CallbackKeyFile(secrets.callbacks, token_bytes=nature.token_bytes), clock=clock
+    )
     relay = Relay(ledger, observed)
     callbacks = {name: f"{settings.base_url}/v1/callbacks/{name}" for name in ("ack", "heartbeat", "result")}
     engine = OutboxEngine(
@@ -138,9 +140,7 @@ def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | N
     )
     hub = Hub()
     ledger.on_commit(hub.listen)
-    deliveries = SqliteDeliveries(
-        ledger.reader.query, lambda sql, values: ledger.execute([(sql, [values])])
-    )
+    deliveries = SqliteDeliveries(ledger.reader.query, lambda sql, values: ledger.execute([(sql, [values])]))
     policy = guard.Policy(allow_loopback=open_mode)
     sender = Sender(
         deliveries=deliveries,
@@ -178,7 +178,8 @@ def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | N
         version=__version__,
     )
     metrics.gauges(
-        "ledger", ledger_gauges(ledger, clock=clock, limit=lambda: schematics.current().limits("").system_jobs or 0)
+        "ledger",
+        ledger_gauges(ledger, clock=clock, limit=lambda: schematics.current().limits("").system_jobs or 0),
     )
     metrics.gauges("bus", bus_gauges(bus))
     return Lucius(

@@ -57,7 +57,7 @@ def _ended(task: asyncio.Task[None], on_failure: Callable[[BaseException], None]
 
 async def _work(lucius: Lucius) -> None:
     async with asyncio.TaskGroup() as group:
-        group.create_task(lucius.relay.run(lucius.engine.apply))
+        group.create_task(lucius.relay.run(lucius.engine.note))
         for intake in lucius.intakes:
             group.create_task(intake.run())
         for duty in lucius.duties:
@@ -107,7 +107,7 @@ async def _stop(lucius: Lucius, background: asyncio.Task[None]) -> None:
 
 async def serve(settings: Settings, *, announce: Callable[[Lucius, str], None] | None = None) -> int:
     """Serve HTTP until told to stop; 0, or 1 when something broke."""
-    import uvicorn  # noqa: PLC0415  other commands should not pay for it
+    import uvicorn  # other commands should not pay for it
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     failed: list[BaseException] = []
@@ -115,7 +115,9 @@ async def serve(settings: Settings, *, announce: Callable[[Lucius, str], None] |
 
     def broken(error: BaseException) -> None:
         failed.append(error)
-        structlog.get_logger("lucius").critical("a part has failed; stopping", reason=str(error), exc_info=error)
+        structlog.get_logger("lucius").critical(
+            "a part has failed; stopping", reason=str(error), exc_info=error
+        )
         if server is not None:
             server.should_exit = True
 
@@ -145,7 +147,7 @@ async def serve(settings: Settings, *, announce: Callable[[Lucius, str], None] |
 
 def run(settings: Settings, *, announce: Callable[[Lucius, str], None] | None = None) -> int:
     """`serve` on its own event loop; Ctrl-C and SIGTERM drain."""
-    import uvloop  # noqa: PLC0415
+    import uvloop
 
     with contextlib.suppress(ValueError):  # not the main thread: whoever started us handles signals
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)

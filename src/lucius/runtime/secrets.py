@@ -16,9 +16,7 @@ class Secrets:
     """Paths of everything that must stay secret."""
 
     def __init__(self, settings: Settings) -> None:
-        self._temporary = (
-            tempfile.TemporaryDirectory(prefix="lucius-") if settings.in_memory else None
-        )
+        self._temporary = tempfile.TemporaryDirectory(prefix="lucius-") if settings.in_memory else None
         root = Path(self._temporary.name) if self._temporary else settings.data
         self.keyring = ":memory:" if settings.in_memory else str(root / "keys.db")
         self.callbacks = root / "secrets" / FILE_NAME

@@ -57,9 +57,7 @@ def result(draft: Draft, reply: cmd.Result) -> Verdict:
     step = draft.job.steps[current.index]
     report = reply.result
     if report.status == "SUCCEEDED":
-        draft.emit(
-            ev.StepSucceeded, step_id=step.step_id, attempt_no=reply.attempt_no, result=report
-        )
+        draft.emit(ev.StepSucceeded, step_id=step.step_id, attempt_no=reply.attempt_no, result=report)
         settle(draft)
     elif report.status == "FAILED_RETRY":
         lose_attempt(draft, step, "execution", report.error or NO_ERROR, report)

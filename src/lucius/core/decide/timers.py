@@ -69,7 +69,7 @@ def tick(draft: Draft, command: cmd.Tick) -> Verdict:
     job = draft.job
     if job.terminal or job.state is JobState.PAUSED:
         return Verdict.DUPLICATE
-    if job.deadline_at is not None and draft.now >= job.deadline_at:
+    if job.deadline_at is not None and job.paused_at is None and draft.now >= job.deadline_at:
         _miss_deadline(draft)
     for index in range(len(job.steps)):
         if draft.job.terminal:
@@ -91,13 +91,19 @@ def _tick_step(draft: Draft, step: Step, attempt: Attempt, *, held: bool) -> Non
             _ack_overdue(draft, step, attempt, held=held)
     elif step.state is StepState.DISPATCHING and running:
         _unsent(draft, step, attempt)
-    elif step.state is StepState.FAILED_RETRY and running and step.retry_at is not None and now >= step.retry_at:
+    elif (
+        step.state is StepState.FAILED_RETRY
+        and running
+        and step.retry_at is not None
+        and now >= step.retry_at
+    ):
         create_attempt(draft, step)
 
 
 def _ack_overdue(draft: Draft, step: Step, attempt: Attempt, *, held: bool) -> None:
     recipe = draft.job.order.protocol.steps[step.index]
-    if held and draft.now < attempt.dispatch_deadline_at:
+    # What is being cancelled is not worth waiting for: nobody has begun it.
+    if held and draft.now < attempt.dispatch_deadline_at and draft.job.state is not JobState.CANCELLING:
         draft.emit(
             ev.AckWaitExtended, step_id=step.step_id, attempt_no=attempt.attempt_no,
             ack_due_at=draft.now + recipe.ack_timeout,

@@ -82,5 +82,7 @@ def _inputs(job: Job, index: int) -> dict[str, Ref]:
     return {
         step.step_id: step.result.output_ref
         for step in job.steps[:index]
-        if step.state is StepState.SUCCEEDED and step.result is not None and step.result.output_ref is not None
+        if step.state is StepState.SUCCEEDED
+        and step.result is not None
+        and step.result.output_ref is not None
     }

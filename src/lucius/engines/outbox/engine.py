@@ -55,7 +55,7 @@ class OutboxEngine:
         return self._ledger.create(claim, opener)
 
     def report(self, tenant_id: str, job_id: str, reply: cmd.Reply) -> Awaitable[Answer]:
-        """Judge what a service says, now; the answer comes when it is durable. Somebody else's job is no job."""
+        """Judge what a service says now, answer when it is durable. Somebody else's job is no job."""
 
         def judge(job: Job, _: Usage) -> Change:
             if job.order.tenant_id != tenant_id:
@@ -74,11 +74,17 @@ class OutboxEngine:
 
         return _answered(self._ledger.change(job_id, judge))
 
-    def apply(
-        self, job_id: str, command: cmd.Command, *, patient: bool = False
-    ) -> Awaitable[Change | None]:
-        """What the relay and the reconciler say: `Published`, `PublishFailed`, `Tick`."""
-        return self._ledger.change(job_id, lambda job, _: self._decided(job, command), patient=patient)
+    def apply(self, job_id: str, command: cmd.Command) -> Awaitable[Change | None]:
+        """What the reconciler says: `Tick`."""
+        return self._ledger.change(job_id, lambda job, _: self._decided(job, command))
+
+    def note(self, job_id: str, command: cmd.Command) -> None:
+        """What the relay says: `Published`, `PublishFailed`. Decided now, durable with the next commit.
+
+        Nobody waits: the service's ACK usually shares the commit, and after a crash the same bytes go
+        out again.
+        """
+        _ = self._ledger.change(job_id, lambda job, _: self._decided(job, command), patient=True)
 
     async def republish(self, job_ids: list[str]) -> int:
         """Send unsent directives now."""

@@ -9,7 +9,7 @@ follow: no attempt is spent, no storm is made, and a healthy bus has everything 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from lucius.core import commands as cmd
 from lucius.core import events as ev
@@ -21,19 +21,12 @@ from lucius.errors import LuciusError
 from lucius.ports.bus import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Callable, Sequence
 
     from lucius.ports.bus import Bus
     from lucius.ports.ledger import Change, Ledger, OutboxRow
 
-
-
-class Apply(Protocol):
-    """How the relay tells the engine what became of a directive."""
-
-    def __call__(self, job_id: str, command: cmd.Command, *, patient: bool = False) -> Awaitable[object]:
-        """See `OutboxEngine.apply`."""
-
+    Note = Callable[[str, cmd.Command], None]
 
 _ENDS_ATTEMPT = (ev.StepSucceeded, ev.StepRetryScheduled, ev.StepFailed)
 _STOPS_JOB = (ev.JobPaused, ev.JobCancelled, ev.JobFailed, ev.JobCancelling, ev.JobPausing)
@@ -76,7 +69,7 @@ class Relay:
         self.offer([row for row in rows if row.message_id not in self._parked])
         return len(rows)
 
-    async def run(self, apply: Apply) -> None:
+    async def run(self, note: Note) -> None:
         """Publish until cancelled."""
         while True:
             timeout = self._probe if self._parked else None
@@ -88,7 +81,7 @@ class Relay:
             self._wake.clear()
             await self._take_back()
             while self._queue:
-                await self._publish(self._queue.take(self._bus.capabilities.max_batch), apply)
+                await self._publish(self._queue.take(self._bus.capabilities.max_batch), note)
             if not self._parked:
                 self._idle.set()
 
@@ -96,7 +89,7 @@ class Relay:
         """Wait until nothing waits."""
         await self._idle.wait()
 
-    async def _publish(self, rows: list[OutboxRow], apply: Apply) -> None:
+    async def _publish(self, rows: list[OutboxRow], note: Note) -> None:
         for row in rows:
             self._forget(row)
         try:
@@ -106,12 +99,14 @@ class Relay:
             for row in rows:
                 if row.message_id not in self._parked:
                     self._parked[row.message_id] = row
-                    apply(row.job_id, cmd.PublishFailed(step_id=row.step_id, attempt_no=row.attempt_no, error=fault))
+                    note(
+                        row.job_id,
+                        cmd.PublishFailed(step_id=row.step_id, attempt_no=row.attempt_no, error=fault),
+                    )
             return
         for row in rows:
             self._parked.pop(row.message_id, None)
-            # The service's ACK usually shares this commit; after a crash the same bytes go out again.
-            apply(row.job_id, cmd.Published(step_id=row.step_id, attempt_no=row.attempt_no), patient=True)
+            note(row.job_id, cmd.Published(step_id=row.step_id, attempt_no=row.attempt_no))
         if self._parked:  # the bus is back
             parked, self._parked = list(self._parked.values()), {}
             self.offer(parked)
@@ -157,7 +152,9 @@ class Relay:
             self._parked.pop(key, None)
         if job.terminal:
             self._over.extend(
-                message_id(job.job_id, step.index, step.attempt.attempt_no) for step in job.steps if step.attempt
+                message_id(job.job_id, step.index, step.attempt.attempt_no)
+                for step in job.steps
+                if step.attempt
             )
 
     def _forget(self, row: OutboxRow) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lucius.adapters.ledgers.sqlite import deliveries, rows
-from lucius.adapters.ledgers.sqlite.deliveries import INSERT_COLUMNS, insert_row
 from lucius.core import events as ev
 from lucius.core.states import JobState
 

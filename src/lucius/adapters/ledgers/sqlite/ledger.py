@@ -36,7 +36,11 @@ class SqliteLedger:
     """See the package docstring for how it works and how it fails."""
 
     def __init__(
-        self, path: str, *, clock: Callable[[], int], on_failure: Callable[[BaseException], None] | None = None
+        self,
+        path: str,
+        *,
+        clock: Callable[[], int],
+        on_failure: Callable[[BaseException], None] | None = None,
     ) -> None:
         self._path = path
         self._clock = clock

@@ -9,9 +9,7 @@ if TYPE_CHECKING:
     from lucius.adapters.ledgers.sqlite.batch import Statement
     from lucius.adapters.ledgers.sqlite.reader import Reader
 
-_OVER = (
-    "SELECT job_id FROM jobs WHERE completed_at IS NOT NULL AND completed_at < ? ORDER BY completed_at LIMIT ?"
-)
+_OVER = "SELECT job_id FROM jobs WHERE completed_at < ? ORDER BY completed_at LIMIT ?"
 _CLAIMS = (
     "DELETE FROM idempotency WHERE (tenant_id, key, job_id) IN (SELECT j.tenant_id, o.claim_key, j.job_id "
     "FROM json_each(?) AS gone JOIN jobs j ON j.job_id = gone.value JOIN orders o ON o.job_id = j.job_id)"

@@ -103,9 +103,13 @@ class Reader:
         sql = f"{_DEAD} WHERE {' AND '.join(where) or 'true'} ORDER BY job_id DESC LIMIT ?"
         return [
             DeadLetter(
-                job_id=job_id, tenant_id=tenant, step_id=step, error=Fault(code=code, message=message),
-                dead_at=at, redriven_as=redriven,
-            )  # fmt: skip
+                job_id=job_id,
+                tenant_id=tenant,
+                step_id=step,
+                error=Fault(code=code, message=message),
+                dead_at=at,
+                redriven_as=redriven,
+            )
             for job_id, tenant, step, code, message, at, redriven in self.query(sql, (*values, query.limit))
         ]
 
@@ -128,7 +132,11 @@ def _filters(query: JobQuery, table: str) -> tuple[str, tuple[Any, ...]]:
     if query.states:
         where.append(f"{table}.state IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(query.states)))
-    exact = {"request_type": query.request_type, "doc_id": query.doc_id, "correlation_id": query.correlation_id}
+    exact = {
+        "request_type": query.request_type,
+        "doc_id": query.doc_id,
+        "correlation_id": query.correlation_id,
+    }
     for column, value in exact.items():
         if value is not None:
             where.append(f"{table}.{column} = ?")

@@ -51,7 +51,7 @@ _NO_PROTOCOL = Protocol(protocol_id="", version="", request_type="", steps=())
 
 _encode = msgspec.json.Encoder().encode
 _order = msgspec.json.Decoder(Order)
-_event = msgspec.json.Decoder(ev.AnyEvent)
+_event: msgspec.json.Decoder[ev.Event] = msgspec.json.Decoder(ev.AnyEvent)
 _moving = msgspec.json.Decoder(Moving)
 _protocol = msgspec.json.Decoder(Protocol)
 
@@ -104,7 +104,8 @@ def event_row(job_id: str, event: ev.Event) -> Row:
 def outbox_row(row: OutboxRow) -> Row:
     """OUTBOX."""
     return (
-        row.job_id, row.step_index, row.attempt_no, row.topic, row.priority, row.created_at, row.body.decode(),
+        row.job_id, row.step_index, row.attempt_no, row.topic, row.priority, row.created_at,
+        row.body.decode(),
     )  # fmt: skip
 
 

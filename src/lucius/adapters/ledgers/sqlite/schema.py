@@ -29,15 +29,38 @@ _V1 = f"""
 CREATE TABLE protocols (digest TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE orders (
     job_id TEXT PRIMARY KEY, protocol TEXT NOT NULL, claim_key TEXT NOT NULL, body TEXT NOT NULL,
-    {_from_body("schema_version", "workspace_ref", "input_ref", "output_ref", "payload", "idempotency_hash",
-                "idempotency_key", "traceparent", "callback_urls", "priority", "not_before")}
+    {
+    _from_body(
+        "schema_version",
+        "workspace_ref",
+        "input_ref",
+        "output_ref",
+        "payload",
+        "idempotency_hash",
+        "idempotency_key",
+        "traceparent",
+        "callback_urls",
+        "priority",
+        "not_before",
+    )
+}
 );
 CREATE TABLE jobs (
     job_id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, request_type TEXT NOT NULL, mode TEXT NOT NULL,
     doc_id TEXT, correlation_id TEXT, ancestor_id TEXT, created_at INTEGER NOT NULL,
     state TEXT NOT NULL, due_at INTEGER, completed_at INTEGER, body TEXT NOT NULL,
-    {_from_body("version", "updated_at", "error_code=error.code", "error_message=error.message",
-                "final_output", "deadline_at", "paused_at", "cancel_requested_at")}
+    {
+    _from_body(
+        "version",
+        "updated_at",
+        "error_code=error.code",
+        "error_message=error.message",
+        "final_output",
+        "deadline_at",
+        "paused_at",
+        "cancel_requested_at",
+    )
+}
 );
 CREATE INDEX jobs_by_tenant ON jobs (tenant_id, job_id);
 CREATE INDEX jobs_by_state ON jobs (tenant_id, state, job_id);
