@@ -1,0 +1,73 @@
+"""`verify`, `doctor` and `version`: whether everything is as it should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lucius.entrypoints.cli.commands.keys import AsJson, directory
+from lucius.entrypoints.cli.endings import Ending
+from lucius.entrypoints.cli.options import Data
+from lucius.entrypoints.cli.session import Session, console, print_json, remote
+from lucius.errors import NotFound
+
+
+def verify(
+    ledger: Annotated[
+        Path | None, typer.Argument(metavar="[LEDGER_FILE]", help="The file itself.", show_default=False)
+    ] = None,
+    *,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the promises a ledger can show, on a live or stopped one; exit 1 if one is broken."""
+    import msgspec
+
+    from lucius.entrypoints.cli.show.verdict import verdict
+    from lucius.runtime.offline import verify_ledger
+
+    path = ledger or directory(data) / "ledger.db"
+    if not path.is_file():
+        message = f"There is no ledger at {path}; name its directory with --data, or the file itself."
+        raise NotFound(message, code="NO_LEDGER")
+    report = verify_ledger(path)
+    if as_json:
+        print_json(msgspec.to_builtins(report) | {"ok": report.ok})
+    else:
+        console().print(verdict(report, str(path)))
+    raise typer.Exit(Ending.OK if report.ok else Ending.REFUSED)
+
+
+@remote
+def doctor(
+    session: Session,
+    *,
+    data: Data = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="DIR", help="The configuration: LUCIUS_CONFIG.", show_default=False),
+    ] = None,
+) -> None:
+    """Look at everything Lucius needs; exit 1 if something would stop it."""
+    from lucius.entrypoints.cli.examination import examine
+    from lucius.entrypoints.cli.show.verdict import findings as table
+
+    findings = examine(session, directory(data), config)
+    failed = any(one.state == "fail" for one in findings)
+    document: dict[str, Any] = {"ok": not failed, "findings": [one.document() for one in findings]}
+    session.show(document, table(findings))
+    raise typer.Exit(Ending.REFUSED if failed else Ending.OK)
+
+
+def version(*, as_json: AsJson = False) -> None:
+    """Say which Lucius this is."""
+    import platform
+
+    from lucius import __version__
+
+    if as_json:
+        print_json({"lucius": __version__, "python": platform.python_version()})
+    else:
+        typer.echo(f"lucius {__version__} (Python {platform.python_version()})")

@@ -1,0 +1,138 @@
+"""`up`: one Lucius in this process, until told to stop."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lucius.entrypoints.cli.options import Data
+from lucius.errors import Invalid
+
+if TYPE_CHECKING:
+    from lucius.runtime.settings import Settings
+
+_ECHO = "Echo services"
+
+
+def up(
+    *,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="H", show_default=False, help="Where to listen: 127.0.0.1."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", metavar="P", min=0, max=65535, show_default=False,
+                     help="8700; 0 takes a free one."),
+    ] = None,
+    data: Data = None,
+    services: Annotated[
+        str | None,
+        typer.Option("--services", metavar="echo|none", show_default=False,
+                     help="echo (the default) plays every platform service; none waits for real ones."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="DIR", show_default=False,
+                     help="Protocols, tenants and limits; the shipped protocols alone without it."),
+    ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option("--files", metavar="DIR", show_default=False,
+                     help="file: references may name what lies below; . when serving this machine only."),
+    ] = None,
+    in_memory: Annotated[
+        bool, typer.Option("--in-memory", help="Keep nothing; jobs die with the process.")
+    ] = False,
+    echo_delay: Annotated[
+        float | None,
+        typer.Option("--echo-delay", metavar="S", min=0, rich_help_panel=_ECHO, show_default=False,
+                     help="Seconds each step takes."),
+    ] = None,
+    echo_failure_rate: Annotated[
+        float | None,
+        typer.Option("--echo-failure-rate", metavar="R", min=0, max=1, rich_help_panel=_ECHO,
+                     show_default=False, help="Share of attempts that fail and are retried."),
+    ] = None,
+) -> None:  # fmt: skip
+    """Run Lucius: API, engine and ledger in one process. Ctrl-C or SIGTERM drains and stops."""
+    given = {
+        "host": host,
+        "port": port,
+        "data": data,
+        "services": services,
+        "config": config,
+        "files_root": files,
+        "in_memory": in_memory or None,
+        "echo_delay": echo_delay,
+        "echo_failure_rate": echo_failure_rate,
+    }
+    settings = _settings({name: value for name, value in given.items() if value is not None})
+    from lucius.runtime.lifecycle import run
+
+    raise typer.Exit(run(settings, announce=_announce))
+
+
+def _settings(given: dict[str, Any]) -> Settings:
+    """The environment's settings with the options on top; a wrong one is told like any other mistake."""
+    from pydantic import ValidationError
+
+    from lucius.runtime.offline import settings
+    from lucius.security.loopback import is_loopback
+
+    try:
+        found = settings(**given)
+        filled: dict[str, Any] = {}
+        if "services" not in found.model_fields_set:
+            filled["services"] = "echo"
+        if found.files_root is None and is_loopback(found.host):
+            filled["files_root"] = Path.cwd()
+        if found.port == 0:
+            filled["port"] = free_port(found.host)
+        return settings(**(given | filled)) if filled else found
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise Invalid(f"These settings do not work: {told}.", code="BAD_SETTINGS") from None
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port nobody listens on right now."""
+    import socket
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def _announce(lucius: Any, url: str) -> None:
+    """Say where it is and what it does; logs follow."""
+    settings = lucius.settings
+    where = "memory only: jobs die with this process" if settings.in_memory else str(settings.data)
+    lines = [
+        f"Lucius {_version()} on {url}",
+        f"  data      {where}",
+        f"  services  {settings.services}"
+        + (" (they only pretend to work)" if settings.services == "echo" else ""),
+        f"  files     {settings.files_root or 'file: references are refused'}",
+        f"  try       lucius submit s3://bucket/report.pdf --type OCR --wait{_elsewhere(url)}",
+    ]
+    if lucius.authenticator.open:
+        lines.insert(1, "  access    open: anybody on this machine (lucius keys create)")
+    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.flush()
+
+
+def _elsewhere(url: str) -> str:
+    from lucius.entrypoints.cli.options import DEFAULT_URL
+
+    return "" if url == DEFAULT_URL else f" --url {url}"
+
+
+def _version() -> str:
+    from lucius import __version__
+
+    return __version__
