@@ -141,7 +141,7 @@ def check_decision(old: Job | None, decision: Decision) -> list[Breach]:
     start = blank(new.order) if old is None else old
     after = start
     reports = _reported(start)
-    for before, event, after in _walk(start, decision.events, findings):  # noqa: B007 - the last one counts
+    for before, event, after in _walk(start, decision.events, findings):
         _check_move(before, event, after, findings, reports)
     findings.check("S13", after == new, "the events do not add up to the job that was decided")
     findings.check("S17", new.order == start.order, "the order changed")
@@ -161,7 +161,7 @@ def check_history(order: Order, events: Iterable[ev.Event], job: Job) -> list[Br
     findings = _Findings(order.job_id)
     after = start = blank(order)
     reports = _reported(start)
-    for before, event, after in _walk(start, events, findings):  # noqa: B007 - the last one counts
+    for before, event, after in _walk(start, events, findings):
         _check_move(before, event, after, findings, reports)
     findings.check("S13", after.version == job.version, f"{after.version} events, version {job.version}")
     for difference in _differences(after, job):
@@ -191,7 +191,7 @@ def check_slots(jobs: Iterable[Job], counted: dict[str, int]) -> list[Breach]:
             promise="S12",
             job_id="",
             what=f"{tenant} holds {held[tenant]} slots, counted {counted.get(tenant, 0)}",
-        )  # fmt: skip
+        )
         for tenant in sorted({*held, *counted})
         if held[tenant] != counted.get(tenant, 0)
     ]
@@ -241,8 +241,8 @@ def _check_step_move(old: Step, new: Step, event: ev.Event, findings: _Findings,
     moves = STEP_TRANSITIONS.get(ev.kind(event), frozenset())
     legal = old.state is new.state or (old.state, new.state) in moves
     findings.check("S2", legal, f"{where} moved {old.step_id} from {old.state} to {new.state}")
-    if old.state in TERMINAL_STEP:
-        findings.check("S1", old == new, f"{where} changed {old.step_id}, which was {old.state}")
+    kept = old.state not in TERMINAL_STEP or old == new
+    findings.check("S1", kept, f"{where} changed {old.step_id}, which was {old.state}")
     one_more = isinstance(event, ev.AttemptCreated) and event.step_id == old.step_id
     was = (old.attempt.attempt_no, old.attempt.lease_id) if old.attempt else (0, "")
     now = (new.attempt.attempt_no, new.attempt.lease_id) if new.attempt else (0, "")
