@@ -29,6 +29,7 @@ from lucius.engines.outbox.duties.due import DueJobs
 from lucius.engines.outbox.duties.retention import Retention
 from lucius.engines.outbox.engine import OutboxEngine
 from lucius.engines.outbox.intake import Intake
+from lucius.engines.outbox.recovery import recover
 from lucius.engines.outbox.relay import Relay
 from lucius.entrypoints.api.app import create_app
 from lucius.entrypoints.api.services import Services
@@ -64,12 +65,13 @@ from lucius.webhooks.sender import Sender
 from lucius.wire.schemas import SchemaValidator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from starlette.types import ASGIApp
 
     from lucius.ports.bus import Bus
     from lucius.ports.duties import Duty
+    from lucius.ports.duties import Report as RecoveryReport
 
 INTAKES = 4
 """Readers of the reply topics: while one waits for its commit, the next reads on."""
@@ -95,6 +97,8 @@ class Lucius(msgspec.Struct, frozen=True, kw_only=True):
     sender: Sender
     echo: EchoService | None
     jwks: JwksCache | None
+    recover: Callable[[], Awaitable[RecoveryReport]]
+    """Publish again what a volatile bus forgot."""
     state: State
 
 
@@ -205,6 +209,7 @@ def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | N
         sender=sender,
         echo=_echo(settings, observed, two_grids=two_grids),
         jwks=jwks,
+        recover=lambda: recover(ledger, relay),
         state=state,
     )
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from lucius.engines.outbox.recovery import recover
 from lucius.errors import LuciusError
 from lucius.runtime import nature
 from lucius.runtime.bootstrap import Lucius, build
@@ -71,7 +70,7 @@ async def _work(lucius: Lucius) -> None:
         group.create_task(lucius.sender.run())
         if lucius.jwks is not None:
             group.create_task(lucius.jwks.run(nature.sleep))
-        report = await recover(lucius.ledger, lucius.relay)
+        report = await lucius.recover()
         if report.acted:
             structlog.get_logger("lucius").info("open attempts published again", attempts=report.acted)
         if lucius.echo is not None:
@@ -115,9 +114,7 @@ async def serve(settings: Settings, *, announce: Callable[[Lucius, str], None] |
     """Serve HTTP until told to stop; 0, or 1 when something broke."""
     import uvicorn  # other commands should not pay for it
 
-    configure_logs(
-        redact=redact, clock=nature.now_ms, level=settings.log_level, style=settings.log_style
-    )
+    configure_logs(redact=redact, clock=nature.now_ms, level=settings.log_level, style=settings.log_style)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.set_threshold(*GC_THRESHOLDS)
     failed: list[BaseException] = []
@@ -142,6 +139,7 @@ async def serve(settings: Settings, *, announce: Callable[[Lucius, str], None] |
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             date_header=False,
             backlog=4096,
             timeout_graceful_shutdown=max(1, int(settings.drain_seconds)),

@@ -6,8 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lucius.adapters.keyrings.callback_key_file import FILE_NAME
-
 if TYPE_CHECKING:
     from lucius.runtime.settings import Settings
 
@@ -19,5 +17,5 @@ class Secrets:
         self._temporary = tempfile.TemporaryDirectory(prefix="lucius-") if settings.in_memory else None
         root = Path(self._temporary.name) if self._temporary else settings.data
         self.keyring = ":memory:" if settings.in_memory else str(root / "keys.db")
-        self.callbacks = root / "secrets" / FILE_NAME
+        self.callbacks = root / "secrets" / "callback-keys.json"
         self.webhooks = root / "secrets" / "webhook-keys.json"

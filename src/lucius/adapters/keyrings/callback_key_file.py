@@ -17,7 +17,6 @@ import msgspec
 from lucius.errors import Invalid
 from lucius.security.callback_keys import TOKEN_LIFETIME_MS, CallbackKey, CallbackKeys, new_key, rotated
 
-FILE_NAME = "callback-keys.json"
 _OTHERS = 0o077
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucius.core.routing import reply_topics
-from lucius.errors import Invalid
+from lucius.errors import Broken, Invalid
 from lucius.ports.bus import Settle, Settlement, Subscription
 from lucius.wire.messages import decode_reply
 from lucius.wire.replies import command_of
@@ -39,10 +39,9 @@ class Intake:
             outcome, reason = Settlement.COMPLETE, ""
             try:
                 reply = decode_reply(delivery.message.body)
-            except Invalid as error:
-                outcome, reason = Settlement.DEAD_LETTER, f"{error.code}: {error.message}"
-            else:
                 answers.append(self._engine.report(reply.tenant_id, reply.job_id, command_of(reply)))
+            except (Invalid, Broken) as error:  # one reply that cannot be judged does not stop the others
+                outcome, reason = Settlement.DEAD_LETTER, f"{error.code}: {error.message}"
             settlements.append(Settle(lock_token=delivery.lock_token, outcome=outcome, reason=reason))
         for answer in answers:
             await answer

@@ -59,8 +59,8 @@ class Relay:
     def offer(self, rows: Sequence[OutboxRow]) -> None:
         """Queue directives for publishing; one that already waits is not queued twice."""
         for row in rows:
-            if self._queue.push(row.tenant_id, row.message_id, row, priority=row.priority):
-                self._by_job.setdefault(row.job_id, set()).add(row.message_id)
+            self._queue.push(row.tenant_id, row.message_id, row, priority=row.priority)
+            self._by_job.setdefault(row.job_id, set()).add(row.message_id)
         self._rouse()
 
     async def refetch(self, job_ids: Sequence[str]) -> int:
@@ -90,26 +90,38 @@ class Relay:
         await self._idle.wait()
 
     async def _publish(self, rows: list[OutboxRow], note: Note) -> None:
-        for row in rows:
-            self._forget(row)
         try:
             await self._bus.publish([_message(row) for row in rows])
         except LuciusError as error:
-            fault = Fault(code=error.code, message=error.message)
-            for row in rows:
-                if row.message_id not in self._parked:
-                    self._parked[row.message_id] = row
-                    note(
-                        row.job_id,
-                        cmd.PublishFailed(step_id=row.step_id, attempt_no=row.attempt_no, error=fault),
-                    )
+            if not error.retryable and len(rows) > 1:  # one of them is to blame, and only that one waits
+                half = len(rows) // 2
+                await self._publish(rows[:half], note)
+                await self._publish(rows[half:], note)
+            else:
+                self._unsent(rows, error, note)
             return
         for row in rows:
+            self._forget(row)
             self._parked.pop(row.message_id, None)
             note(row.job_id, cmd.Published(step_id=row.step_id, attempt_no=row.attempt_no))
         if self._parked:  # the bus is back
             parked, self._parked = list(self._parked.values()), {}
             self.offer(parked)
+
+    def _unsent(self, rows: list[OutboxRow], error: LuciusError, note: Note) -> None:
+        """Park what an absent bus will take later; what it will never take is left to the sweep."""
+        fault = Fault(code=error.code, message=error.message)
+        for row in rows:
+            known = self._parked.pop(row.message_id, None) is not None
+            if row.message_id not in self._by_job.get(row.job_id, ()):
+                continue  # stopped while it was being published
+            if error.retryable:
+                self._parked[row.message_id] = row  # behind the others: the next probe is another one
+            else:
+                self._forget(row)
+            if not known:
+                failed = cmd.PublishFailed(step_id=row.step_id, attempt_no=row.attempt_no, error=fault)
+                note(row.job_id, failed)
 
     def _unpark_one(self) -> None:
         if self._parked:
@@ -136,11 +148,18 @@ class Relay:
             for event in decision.events:
                 if isinstance(event, _ENDS_ATTEMPT):
                     index = _index(change, event.step_id)
-                    self._over.append(message_id(decision.job.job_id, index, event.attempt_no))
+                    self._end(decision.job.job_id, message_id(decision.job.job_id, index, event.attempt_no))
                 elif isinstance(event, _STOPS_JOB):
                     self._stop(change)
         if self._refetch or self._over:
             self._rouse()
+
+    def _end(self, job_id: str, key: str) -> None:
+        """An attempt that is over is neither sent again nor left for anybody to read."""
+        self._queue.remove(key)
+        self._parked.pop(key, None)
+        self._drop(job_id, key)
+        self._over.append(key)
 
     def _stop(self, change: Change) -> None:
         """A job that is not to go on is not published for the first time."""
@@ -158,11 +177,14 @@ class Relay:
             )
 
     def _forget(self, row: OutboxRow) -> None:
-        keys = self._by_job.get(row.job_id)
+        self._drop(row.job_id, row.message_id)
+
+    def _drop(self, job_id: str, key: str) -> None:
+        keys = self._by_job.get(job_id)
         if keys is not None:
-            keys.discard(row.message_id)
+            keys.discard(key)
             if not keys:
-                del self._by_job[row.job_id]
+                del self._by_job[job_id]
 
     def _rouse(self) -> None:
         self._idle.clear()

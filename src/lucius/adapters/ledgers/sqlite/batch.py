@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucius.adapters.ledgers.sqlite import deliveries, rows
 from lucius.core import events as ev
-from lucius.core.states import JobState
+from lucius.core.states import JobState, StepState
 
 if TYPE_CHECKING:
     import asyncio
@@ -48,56 +48,67 @@ DELIVERIES = _insert("deliveries", deliveries.INSERT_COLUMNS)
 class Batch:
     """Changes that will become durable together. A job that changes often is written once."""
 
-    __slots__ = ("base", "changes", "claim_rows", "claims", "jobs", "keys", "raw", "waiting")
+    __slots__ = (
+        "base", "changes", "claim_rows", "claims", "deliveries", "events", "jobs", "orders", "outbox",
+        "protocols", "purged", "raw", "waiting",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
+        self.protocols: set[rows.Row] = set()
+        self.orders: list[rows.Row] = []
+        self.events: list[rows.Row] = []
+        self.outbox: list[rows.Row] = []
+        self.deliveries: list[rows.Row] = []
         self.jobs: dict[str, Job] = {}
         self.base: dict[str, Job | None] = {}
         self.claims: dict[tuple[str, str], str] = {}
         self.claim_rows: list[rows.Row] = []
-        self.keys: dict[str, str] = {}
+        self.purged: set[str] = set()
         self.raw: list[Statement] = []
         self.waiting: list[tuple[asyncio.Future[Any], Any]] = []
 
     def add(self, old: Job | None, change: Change) -> None:
-        """Take one change in."""
-        job = change.decision.job
+        """Take one change in, whole or not at all: what cannot be encoded raises before anything is kept."""
+        job_id = change.decision.job.order.job_id
+        events = [rows.event_row(job_id, event) for event in change.decision.events]
+        outbox = [rows.outbox_row(row) for row in change.outbox]
+        self.deliveries += [deliveries.insert_row(new) for new in change.deliveries]
+        self.events += events
+        self.outbox += outbox
         self.changes.append(change)
-        self.base.setdefault(job.order.job_id, old)
-        self.jobs[job.order.job_id] = job
+        self.base.setdefault(job_id, old)
+        self.jobs[job_id] = change.decision.job
 
-    def claim(self, claim: Claim, job_id: str, now: int) -> None:
-        """Take an idempotency key in."""
-        self.claims[claim.tenant_id, claim.key] = job_id
-        self.keys[job_id] = claim.key
+    def open(self, claim: Claim, change: Change) -> None:
+        """Take a new job in, with its order and its idempotency key; whole or not at all."""
+        job = change.decision.job
+        protocol, order = rows.protocol_row(job.order.protocol), rows.order_row(job.order, claim.key)
+        self.add(None, change)
+        self.protocols.add(protocol)
+        self.orders.append(order)
+        self.claims[claim.tenant_id, claim.key] = job.job_id
+        release = int(claim.release_on_failure)
         self.claim_rows.append(
-            (claim.tenant_id, claim.key, job_id, claim.expires_at, int(claim.release_on_failure), now)
+            (claim.tenant_id, claim.key, job.job_id, claim.expires_at, release, job.updated_at)
         )
 
     def statements(self) -> list[Statement]:
         """The transaction, statement by statement."""
         new = [job for job_id, job in self.jobs.items() if self.base[job_id] is None]
         found: list[tuple[str, list[rows.Row]]] = [
-            (PROTOCOLS, list({rows.protocol_row(job.order.protocol) for job in new})),
-            (ORDERS, [rows.order_row(job.order, self.keys[job.order.job_id]) for job in new]),
+            (PROTOCOLS, list(self.protocols)),
+            (ORDERS, self.orders),
             (JOBS, [rows.job_row(job) for job in self.jobs.values()]),
-            (EVENTS, self._events()),
-            (OUTBOX, [rows.outbox_row(row) for change in self.changes for row in change.outbox]),
+            (EVENTS, self.events),
+            (OUTBOX, self.outbox),
             (CLAIMS, self.claim_rows),
             (RELEASED, self._unsuccessful()),
             (DEAD, self._dead()),
             (REDRIVEN, [(j.order.job_id, j.order.ancestor_id) for j in new if j.order.ancestor_id]),
-            (DELIVERIES, self._deliveries()),
+            (DELIVERIES, self.deliveries),
         ]
         return [(sql, many) for sql, many in found if many] + self.raw
-
-    def _events(self) -> list[rows.Row]:
-        return [
-            rows.event_row(change.decision.job.order.job_id, event)
-            for change in self.changes
-            for event in change.decision.events
-        ]
 
     def _ended(self) -> list[Job]:
         return [
@@ -119,12 +130,16 @@ class Batch:
             job, last = change.decision.job, change.decision.events
             for event in last:
                 if isinstance(event, ev.JobFailed):
-                    step_id = job.steps[job.current_index].step_id
-                    error = event.error
+                    step_id, error = _failed_step(job), event.error
                     dead.append(
                         (job.order.job_id, job.order.tenant_id, step_id, error.code, error.message, event.at)
                     )
         return dead
 
-    def _deliveries(self) -> list[rows.Row]:
-        return [deliveries.insert_row(new) for change in self.changes for new in change.deliveries]
+
+def _failed_step(job: Job) -> str:
+    """The step that failed; of a job that failed before any began, the one it stood at."""
+    for step in job.steps:
+        if step.state is StepState.FAILED_FINAL:
+            return step.step_id
+    return job.steps[job.current_index].step_id

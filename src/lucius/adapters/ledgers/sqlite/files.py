@@ -71,7 +71,7 @@ def refuse_network(path: Path, mounts: Path = Path("/proc/mounts")) -> None:
     best, kind = "", ""
     for line in mounts.read_text().splitlines():
         _, point, found, *_ = line.split(" ")
-        if (parent == Path(point) or parent.is_relative_to(point)) and len(point) > len(best):
+        if (parent == Path(point) or parent.is_relative_to(point)) and len(point) >= len(best):
             best, kind = point, found
     if kind in NETWORK_FILE_SYSTEMS:
         message = f"{parent} is on {kind}: SQLite is not safe there; choose a local disk"

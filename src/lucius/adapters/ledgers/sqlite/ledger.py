@@ -13,7 +13,7 @@ from lucius.adapters.ledgers.sqlite.purge import purge_statements
 from lucius.adapters.ledgers.sqlite.reader import Reader
 from lucius.adapters.ledgers.sqlite.schema import migrate
 from lucius.adapters.ledgers.sqlite.tally import Tally
-from lucius.adapters.ledgers.sqlite.writer import Committer, commit, stage
+from lucius.adapters.ledgers.sqlite.writer import Committer, commit, stage, unwritten
 from lucius.core.states import JobState
 from lucius.errors import Unavailable
 from lucius.ports.ledger import Census, Change, LedgerCapabilities, Opened
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 CACHE = 20_000
 #: Seconds that a change nobody waits for may wait for company.
 PATIENCE = 0.005
+#: Turns of the event loop that a batch waits for company: one commit sets free what the next one writes.
+QUIET_TURNS = 3
+MAX_TURNS = 12
 
 
 class SqliteLedger:
@@ -47,9 +50,14 @@ class SqliteLedger:
         self._on_failure = on_failure
         self._memory = path == ":memory:"
         self._lock = None if self._memory else files.lock(Path(path))
-        self._connection = files.open_writer(path)
-        self.schema_versions = migrate(self._connection)
-        self.reader = Reader(self._connection if self._memory else files.open_reader(path))
+        try:
+            self._connection = files.open_writer(path)
+            self.schema_versions = migrate(self._connection)
+            self._reading = self._connection if self._memory else files.open_reader(path)
+        except BaseException:
+            self._let_go()
+            raise
+        self.reader = Reader(self._reading)
         self._loop = asyncio.get_running_loop()
         self._committer = None if self._memory else Committer(self._connection, self._loop)
         self._listeners: list[Listener] = []
@@ -60,6 +68,7 @@ class SqliteLedger:
         self._hurry = False
         self._later: asyncio.TimerHandle | None = None
         self._failure: BaseException | None = None
+        self._closing = False
         self._idle = asyncio.Event()
         self._idle.set()
         self.tally = Tally(*self.reader.open_counts())
@@ -82,8 +91,8 @@ class SqliteLedger:
             return self._answer(Opened(job=owner, duplicate=True))
         change = opener(self.tally.usage(claim.tenant_id))
         job = change.decision.job
-        self._take(None, change)
-        self._filling.claim(claim, job.job_id, job.updated_at)
+        self._filling.open(claim, change)
+        self.tally.move(None, job)
         return self._answer(Opened(job=job, duplicate=False))
 
     def change(self, job_id: str, judge: Judge, *, patient: bool = False) -> Awaitable[Change | None]:
@@ -94,7 +103,8 @@ class SqliteLedger:
             return self._answer(None)
         change = judge(job, self.tally.usage(job.order.tenant_id))
         if change.decision.events:
-            self._take(job, change)
+            self._filling.add(job, change)
+            self.tally.move(job, change.decision.job)
         return self._answer(change, patient=patient)
 
     def execute(self, statements: Sequence[Statement]) -> Awaitable[None]:
@@ -147,17 +157,24 @@ class SqliteLedger:
 
     async def purge(self, before: int, limit: int) -> int:
         """Forget what has been over for long enough."""
-        statements, count = purge_statements(self.reader, before, limit)
-        if count:
+        statements, ids = purge_statements(self.reader, before, limit)
+        if ids:
+            self._refuse_if_failed()
+            self._filling.purged.update(ids)  # from here on nobody finds them, so no late reply revives one
             await self.execute(statements)
-        return count
+        return len(ids)
 
     async def close(self) -> None:
-        """Write what was taken, then let go of the file."""
+        """Take nothing more, write what was taken, then let go of the file."""
+        self._closing = True
         await self._idle.wait()
         if self._committer is not None:
             self._committer.close()
+        self._reading.close()
         self._connection.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._lock is not None:
             self._lock.close()
 
@@ -165,9 +182,12 @@ class SqliteLedger:
 
     def _newest(self, job_id: str) -> Job | None:
         """The last decided state of a job: decided but not yet durable counts, nobody has seen it."""
+        writing = self._writing
+        if job_id in self._filling.purged or (writing is not None and job_id in writing.purged):
+            return None
         job = self._filling.jobs.get(job_id)
-        if job is None and self._writing is not None:
-            job = self._writing.jobs.get(job_id)
+        if job is None and writing is not None:
+            job = writing.jobs.get(job_id)
         if job is None:
             job = self._cache.get(job_id)
         return job if job is not None else self.reader.job(job_id)
@@ -188,10 +208,6 @@ class SqliteLedger:
         released = claim.release_on_failure and job.terminal and job.state is not JobState.SUCCEEDED
         return None if released else job
 
-    def _take(self, old: Job | None, change: Change) -> None:
-        self._filling.add(old, change)
-        self.tally.move(old, change.decision.job)
-
     def _answer(self, value: Any, *, patient: bool = False) -> asyncio.Future[Any]:
         """A future that is done when everything decided so far is durable."""
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -202,10 +218,23 @@ class SqliteLedger:
                 self._later = self._loop.call_later(PATIENCE, self._flush_if_idle)
         else:
             self._hurry = True
-            if not self._scheduled and self._writing is None:
-                self._scheduled = True
-                self._loop.call_soon(self._flush_if_idle)
+            if self._writing is None:
+                self._flush_soon()
         return future
+
+    def _flush_soon(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._gather, len(self._filling.waiting), 0, MAX_TURNS)
+
+    def _gather(self, seen: int, quiet: int, turns: int) -> None:
+        """Let what is on its way join: flush when the loop has brought nothing new for some turns."""
+        now = len(self._filling.waiting)
+        quiet = quiet + 1 if now == seen else 0
+        if quiet < QUIET_TURNS and turns:
+            self._loop.call_soon(self._gather, now, quiet, turns - 1)
+        else:
+            self._flush_if_idle()
 
     def _flush_if_idle(self) -> None:
         self._scheduled = False
@@ -223,7 +252,11 @@ class SqliteLedger:
         self._hurry = False
         batch, self._filling = self._filling, Batch()
         self._writing = batch
-        statements = batch.statements()
+        try:
+            statements = batch.statements()
+        except Exception as error:  # noqa: BLE001 - nothing was written; waiting for ever would be worse
+            self._committed(unwritten(error))
+            return
         if not statements:
             self._committed(None)
             return
@@ -244,16 +277,18 @@ class SqliteLedger:
             return
         for job_id, job in batch.jobs.items():
             self._remember(job_id, job)
-        if batch.changes:
-            for listener in self._listeners:
-                listener(batch.changes)
-        for future, value in batch.waiting:
-            if not future.done():
-                future.set_result(value)
-        if self._hurry:
-            self._flush()
-        elif not self._filling.waiting:
-            self._idle.set()
+        try:
+            if batch.changes:
+                for listener in self._listeners:
+                    listener(batch.changes)
+        finally:  # what is durable is answered, whatever a listener makes of it
+            for future, value in batch.waiting:
+                if not future.done():
+                    future.set_result(value)
+            if self._hurry:
+                self._flush_soon()
+            elif not self._filling.waiting:
+                self._idle.set()
 
     def _remember(self, job_id: str, job: Job) -> None:
         if job.terminal:
@@ -279,3 +314,5 @@ class SqliteLedger:
         if self._failure is not None:
             message = f"the ledger has stopped: {self._failure}"
             raise Unavailable(message, code="LEDGER_FAILED")
+        if self._closing:
+            raise Unavailable("the ledger is closed", code="LEDGER_CLOSED")

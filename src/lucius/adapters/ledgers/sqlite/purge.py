@@ -17,9 +17,9 @@ _CLAIMS = (
 _TABLES = ("orders", "events", "outbox", "dead_letters", "deliveries", "jobs")
 
 
-def purge_statements(reader: Reader, before: int, limit: int) -> tuple[list[Statement], int]:
-    """Statements that forget up to `limit` jobs, and how many that are."""
+def purge_statements(reader: Reader, before: int, limit: int) -> tuple[list[Statement], list[str]]:
+    """Statements that forget up to `limit` jobs, and which ones these are."""
     ids = [job_id for (job_id,) in reader.query(_OVER, (before, limit))]
     wanted = json.dumps(ids)
     forget = "DELETE FROM {} WHERE job_id IN (SELECT value FROM json_each(?))"
-    return [(_CLAIMS, [(wanted,)]), *((forget.format(table), [(wanted,)]) for table in _TABLES)], len(ids)
+    return [(_CLAIMS, [(wanted,)]), *((forget.format(table), [(wanted,)]) for table in _TABLES)], ids

@@ -126,5 +126,11 @@ def migrate(connection: apsw.Connection, migrations: tuple[str, ...] = MIGRATION
         )
         raise Unavailable(message, code="LEDGER_TOO_NEW")
     for number, script in enumerate(migrations[before:], start=before + 1):
-        connection.execute(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT")
+        try:
+            connection.execute(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT")
+        except apsw.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            message = f"schema version {number} could not be reached, the ledger stays as it was: {error}"
+            raise Unavailable(message, code="LEDGER_NOT_MIGRATED") from error
     return before, len(migrations)

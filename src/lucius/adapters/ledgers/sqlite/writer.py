@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import apsw
@@ -55,8 +56,8 @@ def stage(connection: apsw.Connection, statements: list[Statement]) -> BaseExcep
         connection.execute("BEGIN IMMEDIATE")
         for sql, rows in statements:
             connection.executemany(sql, rows)
-    except apsw.Error as error:
-        return _failure(error)
+    except Exception as error:  # noqa: BLE001 - whatever it was, those who wait must hear of it
+        return _given_up(connection, error)
     return None
 
 
@@ -64,12 +65,21 @@ def commit(connection: apsw.Connection) -> BaseException | None:
     """Make it durable; what went wrong, if anything did."""
     try:
         connection.execute("COMMIT")
-    except apsw.Error as error:
-        return _failure(error)
+    except Exception as error:  # noqa: BLE001 - as above, and the thread must live to say it
+        return _given_up(connection, error)
     return None
 
 
-def _failure(error: apsw.Error) -> Unavailable:
+def _given_up(connection: apsw.Connection, error: Exception) -> Unavailable:
+    """Nobody reads half a transaction; what the file holds is for a fresh start to find out."""
+    with suppress(apsw.Error):
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return unwritten(error)
+
+
+def unwritten(error: Exception) -> Unavailable:
+    """What everybody is told whose change did not become durable."""
     failure = Unavailable(
         f"the ledger could not be written ({type(error).__name__}: {error}); "
         "Lucius stops here and recovers at its next start",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lucius.core.commands import Tick
 from lucius.core.states import StepState
 from lucius.engines.outbox.directives import message_id
+from lucius.errors import Broken
 from lucius.ports.duties import Report
 
 if TYPE_CHECKING:
@@ -43,16 +44,20 @@ class DueJobs:
     async def run_once(self) -> Report:
         """One page of due jobs."""
         ids = await self._ledger.due(self._clock(), self._page)
-        answers = []
+        answers, broken = [], 0
         for job_id in ids:
             job = await self._ledger.job(job_id)
             if job is not None:
-                answers.append(self._engine.apply(job_id, Tick(held=await self._held(job))))
+                try:
+                    answers.append(self._engine.apply(job_id, Tick(held=await self._held(job))))
+                except Broken:  # it stays due and is reported; the jobs behind it are not its prisoners
+                    broken += 1
         acted = 0
         for answer in answers:
             change = await answer
             acted += change is not None and bool(change.decision.events)
-        return Report(duty=self.name, acted=acted, details={"due": len(ids)}, more=len(ids) == self._page)
+        details = {"due": len(ids), "broken": broken} if broken else {"due": len(ids)}
+        return Report(duty=self.name, acted=acted, details=details, more=len(ids) == self._page)
 
     async def _held(self, job: Job) -> frozenset[str]:
         """Steps whose directive waits unread in a queue that is being read."""
