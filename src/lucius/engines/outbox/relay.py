@@ -9,6 +9,7 @@ follow: no attempt is spent, no storm is made, and a healthy bus has everything 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from lucius.core import commands as cmd
@@ -71,12 +72,18 @@ class Relay:
 
     async def run(self, note: Note) -> None:
         """Publish until cancelled."""
+        now = asyncio.get_running_loop().time
+        probe_at: float | None = None
         while True:
-            timeout = self._probe if self._parked else None
-            try:
-                async with asyncio.timeout(timeout):
+            if not self._parked:
+                probe_at = None
+            elif probe_at is None:
+                probe_at = now() + self._probe
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(probe_at):
                     await self._wake.wait()
-            except TimeoutError:
+            if probe_at is not None and now() >= probe_at:  # however often something else wakes us
+                probe_at = None
                 self._unpark_one()
             self._wake.clear()
             await self._take_back()

@@ -1,0 +1,32 @@
+"""`python -m lucius.testing.simulation --seed N` replays one schedule; `--schedules N` runs many."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from lucius.testing.simulation import run_schedule, run_schedules
+
+
+def main() -> int:
+    """0 when every promise was kept."""
+    parser = argparse.ArgumentParser(prog="python -m lucius.testing.simulation", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="the schedule to run, or the first of many")
+    parser.add_argument("--schedules", type=int, default=0, help="how many to run from there on")
+    asked = parser.parse_args()
+    say = sys.stdout.write
+    if not asked.schedules:
+        outcome = run_schedule(asked.seed)
+        say(f"{outcome}\n")
+        return 1 if outcome.broken else 0
+    failures = 0
+    for outcome in run_schedules(range(asked.seed, asked.seed + asked.schedules)):
+        if outcome.broken:
+            failures += 1
+            say(f"{outcome.replay}  # {outcome.broken[0]}\n")
+    say(f"{asked.schedules} schedules, {failures} with a broken promise\n")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
