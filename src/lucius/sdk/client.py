@@ -33,10 +33,13 @@ class Client:
         timeout: float = 10.0,
         patience: Patience | None = None,
         transport: httpx2.BaseTransport | None = None,
+        clean: Callable[[Any], Any] | None = None,
     ) -> None:
+        """`clean` sees every document before it is read; the command line takes control characters out."""
         self.url = door.address(url)
         self._timeout = timeout
         self._patience = patience or Patience()
+        self._clean = clean
         self._http = httpx2.Client(transport=transport, **door.options(url, key, timeout))
 
     def __enter__(self) -> Self:
@@ -82,7 +85,7 @@ class Client:
         """A job's events as they happen, until the job is over or `within` seconds have passed.
 
         Survives lost connections and restarts of the server: it comes back with `Last-Event-ID`, so no
-        event is missed or told twice. `on_break` hears of each break. Raises `Unavailable` when the
+        event is missed or told twice. `on_break` hears of each absence, once. Raises `Unavailable` when the
         server stays away for `patience` seconds.
         """
         following = Following(job_id, after=after, within=within, patience=patience, on_break=on_break)
@@ -103,7 +106,8 @@ class Client:
             response = self._http.request(**door.request(call))
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise unanswered(error, self.url, call) from error
-        return judged(response)
+        document = judged(response)
+        return document if self._clean is None else self._clean(document)
 
     def _listen(self, following: Following) -> Iterator[Event]:
         with self._http.stream(
@@ -115,7 +119,7 @@ class Client:
             if not following.listening(response.status_code):
                 return
             for sent in httpx2.EventSource(response):
-                if (event := following.heard(sent)) is not None:
+                if (event := following.heard(sent, self._clean)) is not None:
                     yield event
                 if following.done:
                     return

@@ -17,7 +17,7 @@ import msgspec
 from lucius.errors import LuciusError
 from lucius.sdk import jobs
 from lucius.sdk.answers import TERMINAL_EVENTS, Event
-from lucius.sdk.problems import NOT_LUCIUS, unanswered
+from lucius.sdk.problems import NOT_LUCIUS, lost
 
 _SILENCE = 60.0  # a server says something far more often
 
@@ -64,11 +64,11 @@ class Following:
         self.over = self.over or status == httpx2.codes.NO_CONTENT
         return not self.over
 
-    def heard(self, sent: httpx2.ServerSentEvent) -> Event | None:
+    def heard(self, sent: httpx2.ServerSentEvent, clean: Callable[[Any], Any] | None = None) -> Event | None:
         """The event in a message; None for one that was told before or that says nothing."""
         if not sent.data:
             return None
-        event = _event(sent.data)
+        event = _event(sent.data, clean)
         if event is None or event.seq <= self.after:
             return None
         self.after = event.seq
@@ -79,14 +79,16 @@ class Following:
         """The connection is lost or was refused: raise `StreamEnded`, or what will not get better."""
         if self.done:
             return
-        known = error if isinstance(error, LuciusError) else unanswered(error, url, self.call)
+        known = error if isinstance(error, LuciusError) else lost(error, url)
         if not known.retryable or known.code == NOT_LUCIUS:
             raise known
-        self._lost_at = self._lost_at or time.monotonic()
-        if time.monotonic() - self._lost_at > self._patience:
+        now = time.monotonic()
+        if self._lost_at is None:
+            self._lost_at = now
+            if self._on_break is not None:
+                self._on_break(known)
+        elif now - self._lost_at > self._patience:
             raise known
-        if self._on_break is not None:
-            self._on_break(known)
         raise StreamEnded from error
 
     def ended(self) -> None:
@@ -95,9 +97,10 @@ class Following:
             raise StreamEnded
 
 
-def _event(data: str) -> Event | None:
+def _event(data: str, clean: Callable[[Any], Any] | None) -> Event | None:
     try:
-        document: Any = msgspec.json.decode(data)
+        decoded: Any = msgspec.json.decode(data)
+        document = decoded if clean is None else clean(decoded)
         return msgspec.convert(document, type=Event, strict=False).of(document)
     except (msgspec.DecodeError, msgspec.ValidationError):
         return None

@@ -55,6 +55,10 @@ def refusal(response: httpx2.Response) -> LuciusError:
         document = msgspec.json.decode(response.content)
     except msgspec.DecodeError:
         return _stranger(response)
+    if isinstance(document, dict) and document.get("status") == "not_ready":
+        parts = document.get("components") or {}
+        away = ", ".join(f"{name}: {state}" for name, state in parts.items() if state != "ok")
+        return Unavailable(f"This Lucius is not ready ({away}).", code="NOT_READY")
     if not isinstance(document, dict) or "code" not in document:
         return _stranger(response)
     status = response.status_code
@@ -84,6 +88,13 @@ def unanswered(error: Exception, url: str, call: Call[Any]) -> LuciusError:
         f"The answer to {what} from {url} was lost; it may have been done or not: look before asking again."
     )
     return Unavailable(message, code=ANSWER_LOST)
+
+
+def lost(error: Exception, url: str) -> LuciusError:
+    """The error a broken stream stands for."""
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
+        return Unavailable(f"No Lucius answers at {url}.", code=UNREACHABLE)
+    return Unavailable(f"The connection to {url} is lost.", code=ANSWER_LOST)
 
 
 def may_repeat(error: Exception, call: Call[Any], patience: Patience) -> bool | float:

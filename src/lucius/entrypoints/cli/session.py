@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
 from lucius.entrypoints.cli import options
+from lucius.entrypoints.cli.endings import plain
 from lucius.errors import Invalid
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Session:
         from lucius.sdk.client import Client
 
         set_on_retry_hooks([])  # its default prints on stdout, which belongs to the answer
-        return Client(self.url, key=self._key(), patience=Patience(attempts=3))
+        clean = None if self.as_json else printable
+        return Client(self.url, key=self._key(), patience=Patience(attempts=3), clean=clean)
 
     @cached_property
     def out(self) -> Console:
@@ -73,13 +75,27 @@ class Session:
             raise Invalid(message, code="KEY_FILE_UNREADABLE") from None
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A console on stdout or stderr; wide when nobody looks at it, so that nothing is cut off."""
+def console(file: TextIO | None = None) -> Console:
+    """A console on stdout; wide when nobody looks at it, so that nothing is cut off.
+
+    Without markup: names and messages are other people's words, not instructions to us.
+    """
     from rich.console import Console
 
-    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    terminal = (file or sys.stdout).isatty()
     width = None if terminal or os.environ.get("COLUMNS") else _PIPE_WIDTH
-    return Console(stderr=stderr, highlight=False, width=width)
+    return Console(file=file, highlight=False, markup=False, emoji=False, width=width)
+
+
+def printable(document: Any) -> Any:
+    """The document without anything a terminal would act on."""
+    if isinstance(document, str):
+        return document if document.isprintable() else plain(document)
+    if isinstance(document, dict):
+        return {printable(name): printable(value) for name, value in document.items()}
+    if isinstance(document, list):
+        return [printable(value) for value in document]
+    return document
 
 
 def print_json(document: Any) -> None:

@@ -55,7 +55,7 @@ def _lines(session: Session, job: Job, timeout: float | None) -> Job:
     began = moment(job.created_at)
 
     def broke(error: LuciusError) -> None:
-        session.out.print(f"  … {error.message} Connecting again.", style="yellow", markup=False)
+        session.out.print(f"  … {error.message} Connecting again.", style="yellow")
 
     for event in session.client.follow(job.job_id, within=timeout, on_break=broke):
         session.out.print(line(event, began), soft_wrap=True)

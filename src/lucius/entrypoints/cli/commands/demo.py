@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,7 +67,6 @@ def _show(session: Session, url: str) -> Ending:
     from lucius.runtime.nature import now_ms
     from lucius.sdk import commands, jobs
 
-    receipt = None
     if not session.as_json:
         session.out.print(f"Lucius runs on {url}, with echo services in place of real ones.\n", style="dim")
     receipt = session.client.send(commands.submit(_ENVELOPE))
@@ -80,11 +80,10 @@ def _show(session: Session, url: str) -> Ending:
 
 def _tell(session: Session, job: Job) -> None:
     """The finished job, its story, and where to go from here."""
-    from rich.padding import Padding
     from rich.text import Text
 
     from lucius.entrypoints.cli.show.explanation import sentence
-    from lucius.entrypoints.cli.show.job import sheet
+    from lucius.entrypoints.cli.show.job import indented, sheet
     from lucius.entrypoints.cli.show.story import timeline
     from lucius.runtime.nature import now_ms
     from lucius.sdk import jobs
@@ -96,29 +95,46 @@ def _tell(session: Session, job: Job) -> None:
         out.print()
         out.print(sheet(job, now_ms()))
     else:
-        out.print(Padding(_where(job), (0, 2)))
+        out.print(indented(_where(job)))
     out.print("\nIts story, event by event:\n", style="bold")
-    out.print(Padding(timeline(events), (0, 2)))
+    out.print(indented(timeline(events)))
     out.print()
     out.print(sentence(explanation))
     out.print("\nWhere to go next:\n", style="bold")
-    for command, why in _NEXT:
-        out.print(Text.assemble("  ", (f"{command:<58}", "cyan"), (why, "dim")), soft_wrap=True)
+    program = _program()
+    width = max(len(words) for words, _ in _NEXT) + len(program) + 4
+    for words, why in _NEXT:
+        out.print(
+            Text.assemble("  ", (f"{program} {words}".ljust(width), "cyan"), (why, "dim")), soft_wrap=True
+        )
 
 
 _NEXT = (
-    ("lucius up", "keep one running on http://127.0.0.1:8700"),
-    ("lucius submit s3://bucket/report.pdf --type OCR --wait", "give it work"),
-    ("lucius jobs", "see what there is"),
-    ("lucius --help", "everything else"),
+    ("up", "keep one running on http://127.0.0.1:8700"),
+    ("submit s3://bucket/report.pdf --type OCR --wait", "give it work"),
+    ("jobs", "see what there is"),
+    ("--help", "everything else"),
 )
 
 
 def _where(job: Job) -> Any:
     from lucius.entrypoints.cli.show.job import facts
 
-    output = str((job.final_output or {}).get("uri", ""))
-    return facts([("tenant", job.tenant_id), ("lane", f"{job.lane} · {job.topic}"), ("output", output)])
+    return facts(
+        [
+            ("tenant", job.tenant_id),
+            ("input", str((job.input_ref or {}).get("uri", ""))),
+            ("lane", f"{job.lane} · {job.topic}"),
+        ]
+    )
+
+
+def _program() -> str:
+    """How this program is called from here: by its name if the shell finds it."""
+    here = Path(sys.argv[0])
+    if shutil.which("lucius") or not here.is_absolute():
+        return "lucius" if shutil.which("lucius") else str(here)
+    return str(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
 
 
 @contextlib.contextmanager

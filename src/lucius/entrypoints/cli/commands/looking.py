@@ -122,7 +122,11 @@ def explain(session: Session, job_id: JobId) -> None:
     from lucius.sdk import jobs as calls
 
     document = session.client.raw(calls.explain(job_id))
-    session.show(document, sheet(document, now_ms()))
+    if session.as_json:
+        session.show(document)
+        return
+    began = session.client.send(calls.get(job_id)).created_at
+    session.show(document, sheet(document, began, now_ms()))
 
 
 def conclude(session: Session, job: Job) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
-from lucius.entrypoints.cli.show.job import facts
+from lucius.entrypoints.cli.show.job import facts, indented
 from lucius.entrypoints.cli.show.plan import shares
 from lucius.entrypoints.cli.show.states import look
 from lucius.entrypoints.cli.show.story import timeline, typed
@@ -17,13 +16,13 @@ from lucius.entrypoints.cli.show.words import ago, count
 Document = dict[str, Any]
 
 
-def sheet(explanation: Document, now: int) -> RenderableType:
+def sheet(explanation: Document, began: str | None, now: int) -> RenderableType:
     """The sentence first, then what is behind it."""
     blocking = explanation.get("blocking") or {}
     error = explanation.get("last_error") or {}
     told = f"{error.get('code')}: {error.get('message', '')}".rstrip(": ") if error else None
     rows: list[tuple[str, RenderableType | None]] = [
-        ("because", str(blocking.get("kind", "")).replace("_", " ")),
+        ("reason", str(blocking.get("kind", "")).replace("_", " ")),
         ("since", ago(blocking.get("since"), now) if blocking.get("since") else None),
         ("next", str(explanation.get("next_action") or "")),
         ("due", ago(explanation.get("next_due_at"), now) if explanation.get("next_due_at") else None),
@@ -36,9 +35,9 @@ def sheet(explanation: Document, now: int) -> RenderableType:
     return Group(
         sentence(explanation),
         Text(),
-        Padding(facts(rows), (0, 2)),
+        indented(facts(rows)),
         Text(),
-        Padding(timeline(history), (0, 2)),
+        indented(timeline(history, began)),
     )
 
 

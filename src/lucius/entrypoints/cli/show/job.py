@@ -23,7 +23,7 @@ def sheet(job: Job, now: int) -> RenderableType:
         heading(job, now),
         steps(job, now, 0.0),
         Text(),
-        Padding(_facts(job, now), (0, 2)),
+        indented(_facts(job, now)),
     ]
     return Group(*parts)
 
@@ -51,6 +51,11 @@ def plain_table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
+
+
+def indented(renderable: RenderableType) -> Padding:
+    """A little to the right, and no wider than it must be."""
+    return Padding(renderable, (0, 0, 0, 2), expand=False)
 
 
 def facts(rows: Sequence[tuple[str, RenderableType | None]]) -> Table:

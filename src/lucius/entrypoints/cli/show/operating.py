@@ -20,8 +20,7 @@ def dead_letters(letters: Sequence[Document], now: int) -> Table:
     table = plain_table("job", "tenant", "step", "error", "died", "redriven as")
     table.columns[0].no_wrap = True
     for one in letters:
-        error = one.get("error") or {}
-        told = ": ".join(part for part in (error.get("code"), error.get("message")) if part)
+        told = ": ".join(part for part in (one.get("error_code"), one.get("error_message")) if part)
         table.add_row(
             str(one.get("jobId", "")),
             str(one.get("tenant_id", "")),

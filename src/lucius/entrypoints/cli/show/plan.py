@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
-from lucius.entrypoints.cli.show.job import facts, plain_table
+from lucius.entrypoints.cli.show.job import facts, indented, plain_table
 from lucius.entrypoints.cli.show.words import clock, duration
 
 Document = dict[str, Any]
@@ -34,7 +33,7 @@ def sheet(plan: Document) -> RenderableType:
         ("in flight", shares(plan.get("limits") or {})),
         ("not before", clock(plan.get("not_before")) if plan.get("not_before") else None),
     ]
-    return Group(verdict, Text(), Padding(facts(rows), (0, 2)), Text(), Padding(_steps(plan), (0, 2)))
+    return Group(verdict, Text(), indented(facts(rows)), Text(), indented(_steps(plan)))
 
 
 def shares(limits: Document) -> str:

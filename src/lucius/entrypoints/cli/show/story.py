@@ -56,7 +56,8 @@ def _cancelled(event: Event) -> Said:
 
 
 def _refused(event: Event) -> Said:
-    return f"a {event.more.get('reply', 'reply')} changed nothing: {event.more.get('verdict', '?')}", _QUIET
+    reply, verdict = event.more.get("reply", "reply"), str(event.more.get("verdict", "?"))
+    return f"{reply} changed nothing: {verdict.replace('_', ' ')}", _QUIET
 
 
 _SENTENCES: dict[str, Callable[[Event], Said]] = {

@@ -1,0 +1,257 @@
+"""Commands that need no server, and how the program behaves when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lucius.entrypoints.cli.app import run
+from lucius.entrypoints.cli.commands.serving import free_port
+from tests.cli.conftest import PATIENCE, PROGRAM, Program, Server, environment
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Program:
+    """The program where no server is."""
+    return Program(f"http://127.0.0.1:{free_port()}", tmp_path)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty directory to stand in, and an environment that says nothing to Lucius."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("LUCIUS_")]:
+        monkeypatch.delenv(name)
+
+
+def test_no_server_is_told_in_one_sentence(alone: Program) -> None:
+    """A server that is not there ends in 3 and says how to start one."""
+    done = alone("jobs", "--json", code=3)
+    assert done.stdout == ""
+    assert "No Lucius answers at" in done.stderr
+    assert "`lucius up`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["no-such-command"],
+        ["jobs", "--no-such-option"],
+        ["job"],
+        ["jobs", "--limit", "0"],
+        ["up", "--port", "banana"],
+        ["keys"],
+        [],
+    ],
+)
+def test_a_wrong_command_line_ends_in_two(
+    here: None, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """Usage errors end in 2, say what is wrong and where the help is."""
+    assert run(arguments) == 2
+    said = capsys.readouterr()
+    assert "--help" in said.err + said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["submit", "no-such-file", "-t", "OCR"], "NO_SUCH_FILE"),
+        (["submit", "{broken", "-t", "OCR"], "BAD_JSON"),
+        (["submit", "s3://bucket/x"], "TYPE_REQUIRED"),
+        (["submit", "s3://bucket/x", "-t", "OCR", "--payload", "[1]"], "BAD_PAYLOAD"),
+        (["submit", "s3://bucket/x", "-t", "OCR", "--payload", "@nowhere.json"], "FILE_UNREADABLE"),
+        (["jobs", "--url", "localhost:8700"], "BAD_URL"),
+        (["jobs", "--key-file", "nowhere"], "KEY_FILE_UNREADABLE"),
+        (["verify", "nowhere.db"], "NO_LEDGER"),
+        (["keys", "create", "--role", "king"], "UNKNOWN_ROLE"),
+        (["keys", "create", "--tenant", "A B"], "BAD_SCOPE"),
+        (["keys", "revoke", "nobody"], "NO_SUCH_KEY"),
+        (["up", "--services", "real"], "BAD_SETTINGS"),
+    ],
+)
+def test_mistakes_are_told_with_their_code(
+    here: None, capsys: pytest.CaptureFixture[str], arguments: list[str], code: str
+) -> None:
+    """Every expected mistake ends in 1 with a sentence and a stable code, never with a traceback."""
+    assert run(arguments) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"[{code}]" in said.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--host", "192.0.2.1"], "OPEN_BIND_REFUSED"),
+        (["--config", "nowhere"], "CONFIG_INVALID"),
+    ],
+)
+def test_a_server_that_must_not_start_says_why(alone: Program, options: list[str], code: str) -> None:
+    """`up` refuses to serve the world without keys, and to start with a broken configuration."""
+    done = alone("up", "--port", "8700", *options, code=1)
+    assert done.stdout == ""
+    assert f"[{code}]" in done.stderr
+
+
+def test_keys_are_made_listed_and_revoked_in_the_data_directory(alone: Program) -> None:
+    """A key is printed once; the list never shows it; a revoked key stays in the list as such."""
+    made = alone.json("keys", "create", "ci", "--tenant", "acme", "--role", "read", "--data", "d")
+    assert made["key"].startswith(f"lk_{made['key_id']}_")
+    plain = alone("keys", "create", "--data", "d")
+    assert plain.stdout.startswith("lk_")
+    assert plain.stdout.count("\n") == 1
+    listed = alone("keys", "list", "--data", "d").stdout
+    assert made["key_id"] in listed
+    assert made["key"] not in listed
+    assert alone.json("keys", "revoke", made["key_id"], "--data", "d")["changed"]
+    assert not alone.json("keys", "revoke", made["key_id"], "--data", "d")["changed"]
+    found = {key["key_id"]: key for key in alone.json("keys", "list", "--data", "d")["keys"]}
+    assert found[made["key_id"]]["revoked_at"] is not None
+    assert found[made["key_id"]]["tenants"] == ["acme"]
+    assert oct((alone.home / "d" / "keys.db").stat().st_mode)[-3:] == "600"
+
+
+def test_a_server_with_keys_wants_one(tmp_path: Path) -> None:
+    """After the first key nobody gets in without; the key opens the door until it is revoked."""
+    server = Server(tmp_path)
+    lucius = Program(server.url, tmp_path)
+    try:
+        lucius("jobs")
+        made = lucius.json("keys", "create", "--data", str(tmp_path / "data"))
+        (tmp_path / "key").write_text(made["key"] + "\n")
+        assert "[UNAUTHENTICATED]" in lucius("jobs", code=1).stderr
+        lucius("jobs", "--key-file", "key")
+        lucius("jobs", LUCIUS_API_KEY=made["key"])
+        lucius("keys", "revoke", made["key_id"], "--data", str(tmp_path / "data"))
+        assert "--key-file" in lucius("jobs", "--key-file", "key", code=1).stderr
+    finally:
+        assert server.stop() == 0
+
+
+def test_a_configuration_is_checked_with_file_and_line(alone: Program) -> None:
+    """`protocols check` names file and line of every problem, and passes a good directory."""
+    protocols = alone.home / "config" / "protocols"
+    protocols.mkdir(parents=True)
+    (protocols / "mine.yaml").write_text("request_type: MINE\nversion: 1\nsteps: 7\n")
+    done = alone("protocols", "check", "config", code=1)
+    assert "mine.yaml:3:" in done.stderr
+    document = alone.json("protocols", "check", "config", code=1)
+    assert document["problems"][0]["line"] == 3
+    (protocols / "mine.yaml").write_text(
+        "request_type: MINE\nversion: 1\nsteps:\n  - {step_id: ocr, step_type: OCR, service: ocr-service}\n"
+    )
+    assert alone.json("protocols", "check")["ok"]
+
+
+def test_the_doctor_says_what_to_do(alone: Program) -> None:
+    """`doctor` answers each question, warns of open mode, and fails when something would stop Lucius."""
+    report = alone.json("doctor", "--data", "d")
+    found = {one["name"]: one for one in report["findings"]}
+    assert set(found) == {"python", "sqlite", "data", "disk", "config", "clock", "server", "port", "access"}
+    assert found["server"]["state"] == "warn"
+    assert "lucius up" in found["server"]["remedy"]
+    assert found["access"]["state"] == "warn"
+    assert not (alone.home / "d").exists()
+    worse = alone.json("doctor", "--data", "d", "--config", "nowhere", code=1)
+    assert [one["name"] for one in worse["findings"] if one["state"] == "fail"] == ["config"]
+
+
+def test_the_version_is_told(alone: Program) -> None:
+    """`version` names Lucius and Python."""
+    assert set(alone.json("version")) == {"lucius", "python"}
+
+
+def test_options_of_the_server_may_stand_before_the_command(alone: Program) -> None:
+    """`lucius --url X jobs` and `lucius jobs --url X` are the same, and the later one wins."""
+    assert "http://127.0.0.1:9" in alone("--url", "http://127.0.0.1:9", "jobs", code=3).stderr
+    both = alone("--url", "http://127.0.0.1:9", "jobs", "--url", "http://127.0.0.1:7", code=3)
+    assert "http://127.0.0.1:7" in both.stderr
+
+
+def test_every_command_explains_itself(alone: Program) -> None:
+    """Each command has help that fits its purpose, and completion is offered for shells."""
+    commands = ["demo", "up", "doctor", "version", "submit", "plan", "jobs", "job", "watch", "events"]
+    commands += ["explain", "cancel", "pause", "resume", "retry", "lanes", "verify"]
+    commands += ["dead-letters", "protocols", "keys"]
+    overview = alone("--help").stdout
+    assert [name for name in commands if f" {name} " not in overview] == []
+    assert "--wait" in alone("submit", "--help").stdout
+    shown = alone("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert "_LUCIUS_COMPLETE" in shown.stdout
+    completed = subprocess.run(
+        PROGRAM, capture_output=True, text=True, check=False, timeout=PATIENCE,
+        env=environment(_LUCIUS_COMPLETE="complete_bash", COMP_WORDS="lucius exp", COMP_CWORD="1"),
+    )  # fmt: skip
+    assert completed.stdout.split() == ["explain"]
+
+
+def test_colour_is_for_terminals_that_want_it(tmp_path: Path) -> None:
+    """A terminal gets colour, NO_COLOR and pipes get none, and the words are the same."""
+    coloured = _on_terminal(tmp_path, ["doctor"], {"TERM": "xterm-256color"})
+    plain = _on_terminal(tmp_path, ["doctor"], {"TERM": "xterm-256color", "NO_COLOR": "1"})
+    assert "\x1b[32m✓" in coloured
+    assert "\x1b[32m" not in plain
+    assert "✓" in plain
+
+
+def test_a_person_is_asked_and_a_program_is_not(tmp_path: Path) -> None:
+    """Revoking asks on a terminal and takes no for an answer; without a terminal it just does it."""
+    alone = Program("http://127.0.0.1:9", tmp_path)
+    made = alone.json("keys", "create", "--data", "d")
+    asked = _on_terminal(tmp_path, ["keys", "revoke", made["key_id"], "--data", "d"], {}, typed="n\n")
+    assert "for good? [y/N]" in asked
+    assert alone.json("keys", "revoke", made["key_id"], "--data", "d")["changed"]
+
+
+def test_the_demo_tells_the_whole_story(alone: Program) -> None:
+    """`demo` runs a three-step job to its end, tells its story, leaves nothing behind and exits 0."""
+    done = alone("demo", "--delay", "0.05", TMPDIR=str(alone.home))
+    assert "SUCCEEDED" in done.stdout
+    assert done.stdout.count("picked up by a service") == 6  # live, and again in the story
+    assert "Where to go next" in done.stdout
+    assert done.stderr == ""
+    assert list(alone.home.iterdir()) == []
+
+
+def test_the_demo_for_programs(alone: Program) -> None:
+    """`demo --json` prints the finished job and nothing else."""
+    job = alone.json("demo", "--delay", "0")
+    assert (job["state"], len(job["steps"])) == ("SUCCEEDED", 3)
+
+
+def _on_terminal(home: Path, arguments: list[str], env: dict[str, str], typed: str = "") -> str:
+    """What the program writes when its three streams are a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, cwd=home, env=environment(**env)
+    )
+    os.close(theirs)
+    if typed:
+        os.write(ours, typed.encode())
+    written = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        written += part
+    process.wait(PATIENCE)
+    os.close(ours)
+    return written.decode()
+
+
+def test_documents_are_utf8_and_complete(alone: Program) -> None:
+    """--json keeps what is not ASCII as it is and ends with a newline."""
+    alone.json("keys", "create", "schlüssel", "--data", "d")
+    listed = alone("keys", "list", "--data", "d", "--json").stdout
+    assert json.loads(listed)["keys"][0]["name"] == "schlüssel"
+    assert "schlüssel" in listed
+    assert listed.endswith("}\n")
