@@ -81,6 +81,7 @@ class Lucius(msgspec.Struct, frozen=True, kw_only=True):
     """One Lucius, put together and at rest."""
 
     settings: Settings
+    secrets: Secrets
     app: ASGIApp
     ledger: SqliteLedger
     bus: EmbeddedBus
@@ -188,6 +189,7 @@ def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | N
     metrics.gauges("bus", bus_gauges(bus))
     return Lucius(
         settings=settings,
+        secrets=secrets,
         app=ObservedApp(create_app(services), metrics=metrics, traces=traces),
         ledger=ledger,
         bus=bus,

@@ -107,6 +107,7 @@ async def _stop(lucius: Lucius, background: asyncio.Task[None]) -> None:
     await lucius.bus.close()
     await lucius.ledger.close()
     lucius.keyring.close()
+    lucius.secrets.close()
     await lucius.traces.close()
 
 

@@ -19,3 +19,8 @@ class Secrets:
         self.keyring = ":memory:" if settings.in_memory else str(root / "keys.db")
         self.callbacks = root / "secrets" / "callback-keys.json"
         self.webhooks = root / "secrets" / "webhook-keys.json"
+
+    def close(self) -> None:
+        """Let go of what dies with the process."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
