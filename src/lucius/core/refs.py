@@ -23,7 +23,7 @@ MAX_URI = 2048
 MAX_REF = 8 * 1024
 DEFAULT_SCHEMES = frozenset({"s3", "az", "abfs", "abfss", "gs", "https"})
 
-_CONTAINER = re.compile(r"(?:[a-z0-9]|\$(?=root\Z|web\Z|logs\Z))[a-z0-9._-]{1,221}")
+_CONTAINER = re.compile(r"(?:[a-z0-9]|\$(?=root\Z|web\Z|logs\Z))[a-z0-9._-]{0,221}")
 _PORT = re.compile(
     r":(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6(?:[0-4][0-9]{3}|5(?:[0-4][0-9]{2}|5(?:[0-2][0-9]|3[0-5]))))\Z"
 )
