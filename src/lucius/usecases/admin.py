@@ -120,7 +120,9 @@ class Admin:
         require(principal, Role.ADMIN)
         return await self._control.retry(job_id, principal)
 
-    async def redrive_many(self, principal: Principal, query: JobQuery, error_code: str | None) -> list[Redrive]:
+    async def redrive_many(
+        self, principal: Principal, query: JobQuery, error_code: str | None
+    ) -> list[Redrive]:
         """Redrive the dead letters of one page that nobody has redriven yet."""
         page = await self.dead_letters(principal, query)
         wanted = [

@@ -64,7 +64,9 @@ async def look_for_drift(ledger: Ledger, engine: Engine, bus: Bus, *, now: int) 
             detail="Messages that nobody could settle." if dead else "The bus has no dead messages.",
             figures={"dead": dead},
         ),
-        _counts(jobs, census) if complete else Check(name="counts", ok=True, detail="Too many jobs to count."),
+        _counts(jobs, census)
+        if complete
+        else Check(name="counts", ok=True, detail="Too many jobs to count."),
     )
     return Drift(
         ok=all(check.ok for check in checks),
@@ -103,7 +105,9 @@ def _late(census: Census) -> Check:
     return Check(
         name="due_jobs_are_ticked",
         ok=not late,
-        detail="Due jobs wait too long: is the reconciler running?" if late else "Due jobs are ticked in time.",
+        detail="Due jobs wait too long: is the reconciler running?"
+        if late
+        else "Due jobs are ticked in time.",
         figures={"due": census.due, "oldest_ms": census.due_lag_ms},
     )
 
@@ -121,14 +125,20 @@ def _unsent(jobs: list[Job], waiting: int) -> Check:
     return Check(
         name="relay_holds_what_is_unsent",
         ok=ok,
-        detail="The relay and the ledger agree." if ok else "The relay holds directives the ledger calls sent.",
+        detail="The relay and the ledger agree."
+        if ok
+        else "The relay holds directives the ledger calls sent.",
         figures={"unsent": unsent, "of_paused_jobs": parked, "waiting_in_relay": waiting},
     )
 
 
 def _counts(jobs: list[Job], census: Census) -> Check:
     rows = Counter(job.state.value for job in jobs)
-    differ = {state for state in rows.keys() | census.by_state.keys() if rows[state] != census.by_state.get(state, 0)}
+    differ = {
+        state
+        for state in rows.keys() | census.by_state.keys()
+        if rows[state] != census.by_state.get(state, 0)
+    }
     return Check(
         name="counts_match_rows",
         ok=not differ,

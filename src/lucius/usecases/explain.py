@@ -18,7 +18,7 @@ from lucius.core.states import ACTIVE_STEP, JobState, StepState
 from lucius.core.timing import due_at, in_flight
 from lucius.security.principal import Role, missing, require, sees
 from lucius.usecases.directives import subscription_name
-from lucius.usecases.explain_words import action_of, because_of
+from lucius.usecases.explain_words import Kind, action_of, because_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ HISTORY = 10
 class Blocking(msgspec.Struct, frozen=True, kw_only=True):
     """What a job waits for, and since when."""
 
-    kind: str
+    kind: Kind
     since: int
     step_id: str | None = None
     attempt_no: int | None = None
@@ -116,7 +116,9 @@ class Explain:
         """What the tenant may hold and holds, and whether one more job would be refused right now."""
         limits = self._schematics.current().limits(order.tenant_id)
         usage = self._usage(order.tenant_id)
-        counts = Counts(tenant=usage.tenant_jobs, system=usage.system_jobs, tenant_burst=usage.tenant_burst_jobs)
+        counts = Counts(
+            tenant=usage.tenant_jobs, system=usage.system_jobs, tenant_burst=usage.tenant_burst_jobs
+        )
         return limits, usage, admit(limits, counts, order.routing.mode)
 
     async def _queue(self, job: Job, blocking: Blocking) -> Queue:
@@ -139,20 +141,31 @@ def blocking_of(job: Job, now: int) -> Blocking:
         return _at(step, "cancelling", job.cancel_requested_at or job.updated_at)
     if job.state is JobState.PAUSING and in_flight(job):
         return _at(step, "pausing", job.updated_at)
-    attempt = step.attempt
-    if step.state is StepState.DISPATCHING:
-        return _at(step, "waiting_for_bus", attempt.created_at if attempt else step.updated_at)
-    if step.state is StepState.AWAITING_ACK:
-        published = attempt.published_at if attempt else None
-        return _at(step, "waiting_for_service", published or step.updated_at)
-    if step.state is StepState.IN_PROGRESS:
-        acked = attempt.acked_at if attempt else None
-        return _at(step, "in_progress", acked or step.updated_at)
-    if step.state is StepState.FAILED_RETRY:
-        return _at(step, "waiting_for_retry", step.updated_at)
+    if step.state in ACTIVE_STEP:
+        return _at(step, _WAITS[step.state], _since(step))
     if job.order.not_before is not None and now < job.order.not_before:
         return _at(step, "not_before", job.order.accepted_at)
     return _at(step, "starting", job.updated_at)
+
+
+_WAITS: dict[StepState, Kind] = {
+    StepState.DISPATCHING: "waiting_for_bus",
+    StepState.AWAITING_ACK: "waiting_for_service",
+    StepState.IN_PROGRESS: "in_progress",
+    StepState.FAILED_RETRY: "waiting_for_retry",
+}
+
+
+def _since(step: Step) -> int:
+    """When the step came to where it stands."""
+    attempt, at = step.attempt, None
+    if attempt is not None:
+        at = {
+            StepState.DISPATCHING: attempt.created_at,
+            StepState.AWAITING_ACK: attempt.published_at,
+            StepState.IN_PROGRESS: attempt.acked_at,
+        }.get(step.state)
+    return step.updated_at if at is None else at
 
 
 def position(waiting: dict[str, int], tenant: str) -> Queue:
@@ -171,6 +184,6 @@ def _step_in_question(job: Job) -> Step:
     return job.steps[job.current_index]
 
 
-def _at(step: Step, kind: str, since: int) -> Blocking:
+def _at(step: Step, kind: Kind, since: int) -> Blocking:
     attempt_no = step.attempt.attempt_no if step.attempt else None
     return Blocking(kind=kind, since=since, step_id=step.step_id, attempt_no=attempt_no)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from lucius.core.states import ACTIVE_STEP, JobState
 
@@ -13,7 +13,21 @@ if TYPE_CHECKING:
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
-_ACTIONS = {
+Kind = Literal[
+    "terminal",
+    "paused",
+    "pausing",
+    "cancelling",
+    "waiting_for_bus",
+    "waiting_for_service",
+    "in_progress",
+    "waiting_for_retry",
+    "not_before",
+    "starting",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_ACTIONS: dict[Kind, str] = {
     "terminal": "none: terminal states never change",
     "paused": "none until somebody resumes or cancels the job",
     "pausing": "pause as soon as the step in flight is over",
@@ -26,16 +40,13 @@ _ACTIONS = {
     "starting": "start the next step",
 }
 
-#: Every kind of blocking that there is.
-KINDS = frozenset(_ACTIONS)
 
-
-def action_of(kind: str) -> str:
+def action_of(kind: Kind) -> str:
     """What Lucius does next, in words."""
     return _ACTIONS[kind]
 
 
-def because_of(job: Job, kind: str, now: int) -> str:
+def because_of(job: Job, kind: Kind, now: int) -> str:
     """One sentence for people."""
     step = next((s for s in job.steps if s.state in ACTIVE_STEP), job.steps[job.current_index])
     return _SENTENCES[kind](job, step, now)
@@ -68,7 +79,9 @@ def _service(job: Job, step: Step, now: int) -> str:
     recipe = job.order.protocol.steps[step.index]
     published = step.attempt.published_at if step.attempt else None
     since = f" for {duration(now - published)}" if published is not None else ""
-    return f"The directive of step {step.step_id} has waited{since} for a {recipe.service} service to take it."
+    return (
+        f"The directive of step {step.step_id} has waited{since} for a {recipe.service} service to take it."
+    )
 
 
 def _work(job: Job, step: Step, now: int) -> str:
@@ -90,7 +103,7 @@ def _later(job: Job, _step: Step, now: int) -> str:
     return f"The job was asked to start later; it starts in {duration((job.order.not_before or now) - now)}."
 
 
-_SENTENCES: dict[str, Callable[[Job, Step, int], str]] = {
+_SENTENCES: dict[Kind, Callable[[Job, Step, int], str]] = {
     "terminal": _terminal,
     "paused": lambda _job, step, _now: f"The job is paused before or at step {step.step_id}.",
     "pausing": lambda _job, step, _now: f"A pause waits for step {step.step_id}, which is in flight.",

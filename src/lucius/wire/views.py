@@ -232,7 +232,12 @@ def _job_fields(job: Job, clean: Clean) -> dict[str, Any]:
 
 def _step_view(job: Job, step: Step, clean: Clean) -> StepView:
     order, routing = job.order, job.order.routing
-    recipe, attempt, result, error = order.protocol.steps[step.index], step.attempt, step.result, step.last_error
+    recipe, attempt, result, error = (
+        order.protocol.steps[step.index],
+        step.attempt,
+        step.result,
+        step.last_error,
+    )
     return StepView(
         step_id=step.step_id,
         step_index=step.index,

@@ -39,7 +39,9 @@ async def retry_outbox(api: Api, who: Who, request: Request) -> Response:
     return reply(shapes.Offered(offered=await api.admin.republish(who, asked.job_ids)))
 
 
-@router.get("/dead-letters", responses=answers({200: shapes.DeadLetterPage}, 400), operation_id="listDeadLetters")
+@router.get(
+    "/dead-letters", responses=answers({200: shapes.DeadLetterPage}, 400), operation_id="listDeadLetters"
+)
 async def list_dead_letters(api: Api, who: Who, filters: Annotated[TenantPaging, Query()]) -> Response:
     """Jobs that failed for good, newest first."""
     found = await api.admin.dead_letters(who, filters.query())
@@ -114,7 +116,8 @@ async def get_limits(
     """Configured limits against what is in use."""
     found = api.admin.limits(who, tenant_id)
     tenants = [
-        shapes.TenantLimitsView(tenant_id=one.tenant_id, limits=shares(one.limits, one.usage)) for one in found
+        shapes.TenantLimitsView(tenant_id=one.tenant_id, limits=shares(one.limits, one.usage))
+        for one in found
     ]
     system = None
     if who.tenants is None:

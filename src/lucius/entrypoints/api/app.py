@@ -71,6 +71,7 @@ def create_app(services: Services) -> LuciusApi:
     app.state.services = services
     app.busy = register_busy_routes(app, services)
     for room in (jobs, protocols, admin, probes):
-        app.include_router(room.router)
+        # Not `include_router`: the routes themselves, so that `app.routes` lists every one of them.
+        app.router.routes.extend(room.router.routes)
     app.add_middleware(Guard, services=services)
     return app

@@ -38,9 +38,7 @@ def register_busy_routes(app: FastAPI, services: Services) -> dict[str, Plain]:
     found = {}
     for path, handler, described in _ROUTES:
         plain = found[path] = Plain(services, path, handler)
-        app.add_api_route(
-            path, _endpoint(plain), methods=["POST"], response_class=Response, **described
-        )
+        app.add_api_route(path, _endpoint(plain), methods=["POST"], response_class=Response, **described)
     return found
 
 

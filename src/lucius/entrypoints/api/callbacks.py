@@ -54,8 +54,6 @@ async def callback_batch(call: Call) -> Answer:
 
 async def _one(call: Call, index: int, document: Any) -> dict[str, Any]:
     try:
-        if type(document) is not dict:
-            raise Invalid("A reply must be a JSON object.", code="NOT_AN_OBJECT")
         answer = await _judge(call, document, None, None)
     except Exception as error:  # noqa: BLE001 - one bad reply must not take the others with it
         problem = document_of(error, call.services.new_id)
@@ -63,7 +61,9 @@ async def _one(call: Call, index: int, document: Any) -> dict[str, Any]:
     return {"index": index, "status": 200, "answer": answer, "problem": None}
 
 
-async def _judge(call: Call, document: dict[str, Any], kind: str | None, token: str | None) -> dict[str, Any]:
+async def _judge(call: Call, document: Any, kind: str | None, token: str | None) -> dict[str, Any]:
+    if type(document) is not dict:
+        raise Invalid("A reply must be a JSON object.", code="NOT_AN_OBJECT")
     given = document.pop("callback_token", None)
     found = token if token is not None else given
     if type(found) is not str:

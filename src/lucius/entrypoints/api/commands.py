@@ -88,9 +88,7 @@ async def batch(call: Call) -> Answer:
         raise Invalid(message, code="IDEMPOTENCY_KEY_NOT_TAKEN", status=400)
     items = read(await call.body(MAX_BATCH_BYTES), CommandBatch, limit=MAX_BATCH_BYTES).items
     async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(_one(call, principal, index, item)) for index, item in enumerate(items)
-        ]
+        tasks = [group.create_task(_one(call, principal, index, item)) for index, item in enumerate(items)]
     results = [task.result() for task in tasks]
     taken = sum(result["job"] is not None for result in results)
     answer = {"accepted": taken, "refused": len(results) - taken, "results": results}
@@ -99,15 +97,20 @@ async def batch(call: Call) -> Answer:
 
 async def _one(call: Call, principal: Principal, index: int, item: Any) -> dict[str, Any]:
     try:
-        if type(item) is not dict:
-            raise Invalid("A command must be a JSON object.", code="NOT_AN_OBJECT")
-        if len(orjson.dumps(item)) > MAX_BYTES:
-            raise Invalid(f"The command has more than {MAX_BYTES} bytes.", code="BODY_TOO_LARGE", status=413)
-        opened = await call.services.submit.accept(item, principal, traceparent=call.traceparent())
+        opened = await call.services.submit.accept(_object(item), principal, traceparent=call.traceparent())
     except Exception as error:  # noqa: BLE001 - one bad item must not take the others with it
         problem = document_of(error, call.services.new_id)
         return {"index": index, "status": problem["status"], "job": None, "problem": problem}
     return {"index": index, "status": _ACCEPTED, "job": accepted_view(opened), "problem": None}
+
+
+def _object(item: Any) -> dict[str, Any]:
+    """An item that may be a command: no larger than it could be if it came alone."""
+    if type(item) is not dict:
+        raise Invalid("A command must be a JSON object.", code="NOT_AN_OBJECT")
+    if len(orjson.dumps(item)) > MAX_BYTES:
+        raise Invalid(f"The command has more than {MAX_BYTES} bytes.", code="BODY_TOO_LARGE", status=413)
+    return item
 
 
 def shares(limits: Limits, usage: Usage) -> LimitShares:

@@ -37,7 +37,8 @@ async def settle(call: Call) -> Answer:
     principal = await call.principal()
     asked = read(await call.body(), SettleRequest).settlements
     settlements = [
-        Settle(lock_token=one.lock_token, outcome=one.outcome, reason=redact_text(one.reason)) for one in asked
+        Settle(lock_token=one.lock_token, outcome=one.outcome, reason=redact_text(one.reason))
+        for one in asked
     ]
     held = await call.services.directives.settle(principal, settlements)
     results = [

@@ -44,7 +44,7 @@ ENVELOPE: dict[str, Any] = {
         "output_ref": _REF,
         "payload": {
             "type": "object",
-            "description": "One section per step by step id, and `common`; one-step protocols also take it flat.",
+            "description": "A section per step, by step id, and `common`; for one step also flat.",
         },
         "schema_version": {"enum": ["1", "1.0", "v1"]},
         "mode": _optional(enum=["DEFAULT", "SAFE", "BURST"]),
@@ -54,7 +54,9 @@ ENVELOPE: dict[str, Any] = {
             type="array", minItems=1, maxItems=5, items={"type": "string", "maxLength": 2048}
         ),
         "correlation_id": _optional(type="string", pattern="^[ -~]{1,128}$"),
-        "traceparent": _optional(type="string", pattern="^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"),
+        "traceparent": _optional(
+            type="string", pattern="^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"
+        ),
         "not_before": _optional(type="string", format="date-time"),
         "priority": _optional(type="integer", minimum=0, maximum=9),
     },

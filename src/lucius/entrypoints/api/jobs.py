@@ -59,7 +59,7 @@ async def get_steps(api: Api, who: Who, job_id: JobId) -> Response:
     responses=answers({200: shapes.EventPage, 204: None}, 404, also={200: {MEDIA_TYPE: {"type": "string"}}}),
     operation_id="getEvents",
 )
-async def get_events(
+async def get_events(  # noqa: PLR0917 - FastAPI passes them by name
     api: Api,
     who: Who,
     job_id: JobId,
@@ -86,13 +86,17 @@ async def get_events(
     )
 
 
-@router.get("/{jobId}/explain", responses=answers({200: shapes.ExplanationView}, 404), operation_id="explainJob")
+@router.get(
+    "/{jobId}/explain", responses=answers({200: shapes.ExplanationView}, 404), operation_id="explainJob"
+)
 async def explain_job(api: Api, who: Who, job_id: JobId) -> Response:
     """Why the job stands where it stands."""
     return reply(_explanation(await api.explain.explain(job_id, who)))
 
 
-@router.get("/{jobId}/deliveries", responses=answers({200: shapes.DeliveryList}, 404), operation_id="getDeliveries")
+@router.get(
+    "/{jobId}/deliveries", responses=answers({200: shapes.DeliveryList}, 404), operation_id="getDeliveries"
+)
 async def get_deliveries(api: Api, who: Who, job_id: JobId) -> Response:
     """What became of the webhooks of a job."""
     found = await api.query.deliveries(job_id, who)

@@ -52,7 +52,9 @@ class TenantPaging(Paging):
 class JobFilters(TenantPaging):
     """Which jobs."""
 
-    state: Annotated[list[JobState], Field(max_length=9, description="Exact states; several: any of them")] = []
+    state: Annotated[
+        list[JobState], Field(max_length=9, description="Exact states; several: any of them")
+    ] = []
     status: Annotated[
         list[JobStatus], Field(max_length=9, description="Coarse states; several: any of them")
     ] = []

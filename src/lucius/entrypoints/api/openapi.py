@@ -44,8 +44,8 @@ _SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "An API key or a JWT"},
     "callbackToken": {"type": "http", "scheme": "bearer", "description": "The directive's callback_token"},
 }
-CREDENTIAL = [{"apiKey": []}, {"bearer": []}, {}]
-CALLBACK = [{"callbackToken": []}, {}]
+CREDENTIAL: list[dict[str, list[str]]] = [{"apiKey": []}, {"bearer": []}, {}]
+CALLBACK: list[dict[str, list[str]]] = [{"callbackToken": []}, {}]
 NOBODY: list[dict[str, list[str]]] = [{}]
 
 

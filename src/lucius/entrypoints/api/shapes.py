@@ -6,9 +6,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from lucius.core.decide import Verdict
 from lucius.core.job import Fault
 from lucius.core.states import JobState, StepState
 from lucius.entrypoints.api.problems import ProblemDocument
+from lucius.usecases.explain_words import Kind
 from lucius.wire.views import JobStatus, JobSummary, Links, StepView
 
 _IDS = {"job_id": "jobId", "step_id": "stepId"}
@@ -155,10 +157,7 @@ class DeliveryList(msgspec.Struct, frozen=True, kw_only=True, rename=_IDS):
 class BlockingView(msgspec.Struct, frozen=True, kw_only=True):
     """What a job waits for."""
 
-    kind: Literal[
-        "terminal", "paused", "pausing", "cancelling", "waiting_for_bus", "waiting_for_service", "in_progress",
-        "waiting_for_retry", "not_before", "starting",
-    ]  # fmt: skip
+    kind: Kind
     since: str
     step_id: str | None
     attempt_no: int | None
@@ -193,7 +192,7 @@ class ExplanationView(msgspec.Struct, frozen=True, kw_only=True, rename=_IDS):
 class ReplyAnswer(msgspec.Struct, frozen=True, kw_only=True, rename=_IDS):
     """How a reply was judged, and what the service should know."""
 
-    verdict: Literal["accepted", "duplicate", "stale_lease", "after_terminal", "conflict", "unknown", "refused"]
+    verdict: Verdict
     job_id: str
     step_id: str
     state: JobState | None
