@@ -46,7 +46,7 @@ def open_writer(path: str) -> apsw.Connection:
     try:
         connection = apsw.Connection(path)
         connection.set_busy_timeout(5000)
-        connection.execute(PRAGMAS)
+        connection.execute(PRAGMAS).fetchall()  # apsw stops at the first row until somebody asks for more
     except apsw.Error as error:
         message = f"{path} cannot be opened as a ledger: {error}"
         raise Unavailable(message, code="LEDGER_UNREADABLE") from error

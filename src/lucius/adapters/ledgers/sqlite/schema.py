@@ -127,7 +127,7 @@ def migrate(connection: apsw.Connection, migrations: tuple[str, ...] = MIGRATION
         raise Unavailable(message, code="LEDGER_TOO_NEW")
     for number, script in enumerate(migrations[before:], start=before + 1):
         try:
-            connection.execute(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT")
+            connection.execute(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT").fetchall()
         except apsw.Error as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
