@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import socket
 import subprocess
 from pathlib import Path
 
@@ -85,16 +86,24 @@ def test_mistakes_are_told_with_their_code(
     assert f"[{code}]" in said.err
 
 
+def test_a_port_that_is_taken_is_told_before_anything_starts(alone: Program) -> None:
+    """`up` on a busy port says so, ends in 1 and leaves no data directory behind."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        done = alone("up", "--port", str(other.getsockname()[1]), "--data", "d", code=1)
+    assert "[ADDRESS_UNUSABLE]" in done.stderr
+    assert not (alone.home / "d").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        (["--host", "192.0.2.1"], "OPEN_BIND_REFUSED"),
+        (["--host", "0.0.0.0"], "OPEN_BIND_REFUSED"),  # noqa: S104
         (["--config", "nowhere"], "CONFIG_INVALID"),
     ],
 )
 def test_a_server_that_must_not_start_says_why(alone: Program, options: list[str], code: str) -> None:
     """`up` refuses to serve the world without keys, and to start with a broken configuration."""
-    done = alone("up", "--port", "8700", *options, code=1)
+    done = alone("up", "--port", "0", *options, code=1)
     assert done.stdout == ""
     assert f"[{code}]" in done.stderr
 

@@ -121,7 +121,7 @@ def test_the_story_is_timed_from_its_beginning() -> None:
     assert lines == [
         "+0.000 s  job  accepted and durable",
         "+0.002 s  ocr  attempt 1 on lane 7",
-        "+1.500 s       the work failed: BOOM: It broke.; next try in 30.0 s",
+        "+1.500 s       the work failed: BOOM: It broke; next try in 30.0 s",
     ]
 
 

@@ -32,7 +32,6 @@ _NEXT = {
     "INVALID_STATE": "`lucius explain ID` says where the job stands.",
     "UNKNOWN_REQUEST_TYPE": "`lucius protocols list` shows them.",
     "IDEMPOTENCY_KEY_REUSED": "Use another --key, or send what was sent the first time.",
-    "LEDGER_IN_USE": "Stop it, or name another directory with --data.",
 }
 _FILES = "`lucius up --files DIR` lets file: references name what lies below DIR."
 

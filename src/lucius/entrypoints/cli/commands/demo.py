@@ -95,6 +95,7 @@ def _tell(session: Session, job: Job) -> None:
         out.print()
         out.print(sheet(job, now_ms()))
     else:
+        out.print()
         out.print(indented(_where(job)))
     out.print("\nIts story, event by event:\n", style="bold")
     out.print(indented(timeline(events)))
@@ -110,7 +111,7 @@ def _tell(session: Session, job: Job) -> None:
 
 
 _NEXT = (
-    ("up", "keep one running on http://127.0.0.1:8700"),
+    ("up", "keep one running on port 8700"),
     ("submit s3://bucket/report.pdf --type OCR --wait", "give it work"),
     ("jobs", "see what there is"),
     ("--help", "everything else"),
@@ -131,9 +132,9 @@ def _where(job: Job) -> Any:
 
 def _program() -> str:
     """How this program is called from here: by its name if the shell finds it."""
-    here = Path(sys.argv[0])
-    if shutil.which("lucius") or not here.is_absolute():
-        return "lucius" if shutil.which("lucius") else str(here)
+    here = Path(sys.argv[0]).absolute()
+    if here.name != "lucius" or shutil.which("lucius"):
+        return "lucius"
     return str(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
 
 
@@ -156,13 +157,14 @@ def _server(home: Path, delay: float) -> Iterator[str]:
             start_new_session=True,  # Ctrl-C is for the demo, which stops its child itself
         )
         try:
-            _await_ready(child, url, home / "server.log")
+            await_ready(child, url, home / "server.log")
             yield url
         finally:
-            _stop(child)
+            stop_child(child)
 
 
-def _await_ready(child: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def await_ready(child: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    """Wait until the server takes jobs; raise `Unavailable` with its last words if it does not."""
     import httpx2
 
     until = time.monotonic() + _READY_WITHIN
@@ -181,7 +183,8 @@ def _tail(log: Path) -> str:
     return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:])
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
+def stop_child(child: subprocess.Popen[bytes]) -> None:
+    """Let it drain; end it if it does not."""
     child.terminate()
     try:
         child.wait(_STOP_WITHIN)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lucius.entrypoints.cli.options import Data
-from lucius.errors import Invalid
+from lucius.errors import Invalid, Unavailable
 
 if TYPE_CHECKING:
     from lucius.runtime.settings import Settings
@@ -71,6 +71,7 @@ def up(
         "echo_failure_rate": echo_failure_rate,
     }
     settings = _settings({name: value for name, value in given.items() if value is not None})
+    check_port(settings.host, settings.port)
     from lucius.runtime.lifecycle import run
 
     raise typer.Exit(run(settings, announce=_announce))
@@ -96,6 +97,20 @@ def _settings(given: dict[str, Any]) -> Settings:
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise Invalid(f"These settings do not work: {told}.", code="BAD_SETTINGS") from None
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise `Unavailable` unless this address can be listened on: better said now than after the start."""
+    import socket
+
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        message = f"{host} port {port} cannot be listened on: {error.strerror}; choose another with --port."
+        raise Unavailable(message, code="ADDRESS_UNUSABLE") from None
 
 
 def free_port(host: str = "127.0.0.1") -> int:

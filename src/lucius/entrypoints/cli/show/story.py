@@ -42,7 +42,7 @@ def _heartbeat(event: Event) -> Said:
 def _retrying(event: Event) -> Said:
     wait = between(event.at, event.more.get("retry_at"))
     cause = "nobody took it" if event.more.get("track") == "dispatch" else "the work failed"
-    return f"{cause}: {_fault(event)}; next try in {duration(wait)}", "yellow"
+    return f"{cause}: {_fault(event).rstrip('.')}; next try in {duration(wait)}", "yellow"
 
 
 def _resumed(event: Event) -> Said:

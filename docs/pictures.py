@@ -1,0 +1,157 @@
+"""Makes the pictures of docs/pictures from real terminal output: `python docs/pictures.py`.
+
+Each command runs as a real process on a pseudo-terminal against a real server; what it wrote there is
+drawn by rich as an SVG. Ids and times are therefore new each time.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+from collections.abc import Callable
+from fcntl import ioctl
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from lucius import sdk
+from lucius.entrypoints.cli.commands.demo import await_ready, stop_child
+from lucius.entrypoints.cli.commands.serving import free_port
+
+PICTURES = Path(__file__).parent / "pictures"
+WIDTH = 96
+PROGRAM = [sys.executable, "-m", "lucius.entrypoints.cli"]
+_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+_HALFWAY = re.compile(r"embedding .* working +0\.[4-9]")
+_CONTROL = re.compile(r"\x1b\[(\d*)A|\x1b\[2K|\x1b\[\?25[lh]|\r|\n")
+
+
+class Screen:
+    """Just enough of a terminal for what rich writes: up, erase line, return, newline."""
+
+    def __init__(self) -> None:
+        self.lines = [""]
+        self.row = 0
+
+    def feed(self, text: str) -> None:
+        """Take in what a program wrote."""
+        at = 0
+        for found in _CONTROL.finditer(text):
+            self._write(text[at : found.start()])
+            self._obey(found)
+            at = found.end()
+        self._write(text[at:])
+
+    def _write(self, text: str) -> None:
+        self.lines[self.row] += text
+
+    def _obey(self, found: re.Match[str]) -> None:
+        code = found[0]
+        if code == "\n":
+            self.row += 1
+            if self.row == len(self.lines):
+                self.lines.append("")
+        elif code.endswith("A"):
+            self.row = max(0, self.row - int(found[1] or 1))
+        elif code == "\x1b[2K":
+            self.lines[self.row] = ""
+
+
+def filmed(
+    arguments: list[str], environment: dict[str, str], enough: Callable[[str], bool] | None = None
+) -> str:
+    """What stands on the terminal when the command is over, or when there is enough to see."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 60, WIDTH, 0, 0))
+    child = subprocess.Popen(  # noqa: S603
+        [*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    screen, shown = Screen(), ""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the program has closed its end
+            break
+        screen.feed(part.decode())
+        shown = "\n".join(screen.lines)
+        if enough is not None and enough(Text.from_ansi(shown).plain):
+            child.kill()
+            break
+    child.wait()
+    os.close(ours)
+    return shown
+
+
+def draw(name: str, command: str, shown: str) -> None:
+    """Write one picture."""
+    paper = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True, color_system="truecolor")
+    paper.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
+    paper.print(Text.from_ansi(shown.rstrip()))
+    picture = paper.export_svg(title="Lucius", unique_id=f"lucius-{name}")
+    # The fonts of the reader's machine will do; a picture should not ask another site for them.
+    (PICTURES / f"{name}.svg").write_text(_FONTS.sub("", picture), encoding="utf-8")
+    print(f"docs/pictures/{name}.svg")
+
+
+def main() -> None:
+    """Make all of them."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
+    path = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", "")])
+    looks = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "PATH": path}
+    with tempfile.TemporaryDirectory() as home:
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        served = inherited | {"LUCIUS_WORKSPACE_ROOT": "s3://lucius-workspace"}
+        options = ["--port", str(port), "--data", f"{home}/data", "--echo-delay", "0.9"]
+        with Path(home, "log").open("wb") as log:
+            server = subprocess.Popen([*PROGRAM, "up", *options], stdout=log, stderr=log, env=served)  # noqa: S603
+        try:
+            await_ready(server, url, Path(home, "log"))
+            pictures(url, inherited | looks | {"LUCIUS_URL": url})
+        finally:
+            stop_child(server)
+
+
+def pictures(url: str, environment: dict[str, str]) -> None:
+    """The scenes."""
+    plain = {name: value for name, value in environment.items() if name != "LUCIUS_URL"}
+    draw("demo", "lucius demo", filmed(["demo"], plain))
+    submit = [
+        "submit",
+        "s3://bucket/contract.pdf",
+        "--type",
+        "OCR_EMBEDDING_SIS",
+        "--tenant",
+        "acme",
+        "--wait",
+    ]
+    live = filmed(submit, environment, lambda text: _HALFWAY.search(text) is not None)
+    draw("watch", "lucius " + " ".join(submit), live)
+    with sdk.Client(url) as client:
+        (newest,) = client.send(sdk.jobs.listing(limit=1)).jobs
+        list(client.follow(newest.job_id))
+        short = f"{newest.job_id[:8]}…"
+        draw("job", f"lucius job {short}", filmed(["job", newest.job_id], environment))
+        failing = {
+            "tenant_id": "acme", "request_type": "OCR", "schema_version": "1",
+            "input_ref": {"uri": "s3://bucket/scan.pdf"}, "output_ref": {"uri": "s3://bucket/out/"},
+            "payload": {"echo": {"fail": "retry", "delay_ms": 400}},
+        }  # fmt: skip
+        job_id = client.send(sdk.commands.submit(failing)).job_id
+        for event in client.follow(job_id):
+            if event.type == "step.retry_scheduled":
+                break
+        draw("explain", f"lucius explain {job_id[:8]}…", filmed(["explain", job_id], environment))
+
+
+if __name__ == "__main__":
+    main()
