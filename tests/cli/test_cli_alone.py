@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import socket
 import subprocess
 from pathlib import Path
@@ -169,6 +170,19 @@ def test_the_doctor_says_what_to_do(alone: Program) -> None:
     assert not (alone.home / "d").exists()
     worse = alone.json("doctor", "--data", "d", "--config", "nowhere", code=1)
     assert [one["name"] for one in worse["findings"] if one["state"] == "fail"] == ["config"]
+
+
+def test_output_that_cannot_be_written_is_told(alone: Program) -> None:
+    """A full disk ends in 1 with a sentence; a reader who leaves early is nobody's mistake."""
+    program = " ".join(shlex.quote(word) for word in [*PROGRAM, "doctor"])
+    done = subprocess.run(
+        ["sh", "-c", f"{program} > /dev/full"], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert (done.returncode, "No space left" in done.stderr, "Traceback" in done.stderr) == (1, True, False)
+    left = subprocess.run(
+        ["sh", "-c", f"{program} | true"], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert left.stderr == ""
 
 
 def test_the_version_is_told(alone: Program) -> None:

@@ -90,15 +90,16 @@ def run(arguments: Sequence[str]) -> int:
     program = typer.main.get_command(app)
     try:
         ended = program.main(args=list(arguments), prog_name="lucius", standalone_mode=False)
+        sys.stdout.flush()
     except LuciusError as error:
         return tell(error)
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("\n")
         return Ending.INTERRUPTED
-    except BrokenPipeError:
-        return _reader_gone()
     except typer.TyperException as error:
         return _misused(error)
+    except OSError as error:
+        return _unwritable(error)
     return int(ended) if isinstance(ended, int) else Ending.OK
 
 
@@ -114,9 +115,13 @@ def _misused(error: typer.TyperException) -> int:
     return error.exit_code
 
 
-def _reader_gone() -> int:
-    """Whoever read our output has heard enough (`lucius jobs | head`)."""
+def _unwritable(error: OSError) -> int:
+    """The output, or another file, could not be written; a reader who has heard enough is no error."""
     import os
 
+    # What is still in the buffer goes nowhere, or the interpreter would stumble over it at its end.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return Ending.OK
+    if isinstance(error, BrokenPipeError):
+        return Ending.OK
+    complain(f"{error}.")
+    return Ending.REFUSED

@@ -10,7 +10,7 @@ import typer
 from lucius.entrypoints.cli.commands.keys import AsJson, directory
 from lucius.entrypoints.cli.endings import Ending
 from lucius.entrypoints.cli.options import Data
-from lucius.entrypoints.cli.session import Session, console, print_json, remote
+from lucius.entrypoints.cli.session import Session, console, print_json, printable, remote
 from lucius.errors import NotFound
 
 
@@ -33,10 +33,11 @@ def verify(
         message = f"There is no ledger at {path}; name its directory with --data, or the file itself."
         raise NotFound(message, code="NO_LEDGER")
     report = verify_ledger(path)
+    document = msgspec.to_builtins(report) | {"ok": report.ok}
     if as_json:
-        print_json(msgspec.to_builtins(report) | {"ok": report.ok})
+        print_json(document)
     else:
-        console().print(verdict(report, str(path)))
+        console().print(verdict(printable(document), str(path)))
     raise typer.Exit(Ending.OK if report.ok else Ending.REFUSED)
 
 

@@ -9,6 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lucius.entrypoints.cli.show.job import facts, indented
+
 if TYPE_CHECKING:
     from lucius.entrypoints.cli.examination import Finding
 
@@ -30,8 +32,25 @@ def findings(found: Sequence[Finding]) -> Table:
     return table
 
 
-def verdict(report: Any, path: str) -> RenderableType:
-    """A ledger's verdict."""
-    mark, style = _MARKS["ok" if report.ok else "fail"]
-    said = "keeps every promise it can show" if report.ok else "breaks a promise"
-    return Group(Text.assemble((f"{mark} ", style), path, f" {said}."))
+def verdict(report: dict[str, Any], path: str) -> RenderableType:
+    """A ledger's verdict: the sentence, the figures, then each broken promise on a line."""
+    mark, style = _MARKS["ok" if report["ok"] else "fail"]
+    said = "keeps every promise it can show" if report["ok"] else "breaks a promise"
+    figures = [
+        (name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+        for name, value in report.items()
+        if name != "ok" and isinstance(value, int | float | str)
+    ]
+    broken = [
+        Text(f"  ✗ {_line(entry)}", style="red")
+        for value in report.values()
+        if isinstance(value, list) and not report["ok"]
+        for entry in value
+    ]
+    return Group(Text.assemble((f"{mark} ", style), path, f" {said}."), indented(facts(figures)), *broken)
+
+
+def _line(entry: Any) -> str:
+    if isinstance(entry, dict):
+        return " · ".join(str(value) for value in entry.values() if value not in (None, "", [], {}))
+    return str(entry)
