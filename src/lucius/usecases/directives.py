@@ -3,7 +3,8 @@
 State: none beyond the bus. Every step type has one subscription, `service.<STEP TYPE>`, so all
 receivers of a type compete for the same messages, whatever other types each of them also takes. A
 directive is lent under a lock; a receiver that vanishes loses the lock, and the directive waits again.
-Whoever knows a lock token may settle it: tokens are random, and only the receiver was told.
+A receiver of several types gets a share of each, however much waits of one. Whoever knows a
+lock token may settle it: tokens are random, and only the receiver was told.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class DirectiveDesk:
         self._schematics = schematics
         self._topics = tuple(topics or directive_topics())
         self._subscriptions: dict[str, Subscription] = {}
+        self._turn = 0
 
     def wanted(
         self, principal: Principal, step_types: Sequence[str], tenants: Sequence[str] | None = None
@@ -107,12 +109,24 @@ class DirectiveDesk:
         return await self._bus.renew(lock_tokens)
 
     async def _sweep(self, wanted: Wanted, limit: int) -> list[Delivery]:
+        """A share of every type first, then the rest: none waits behind another's mountain."""
+        self._turn += 1
+        types = len(wanted.subscriptions) or 1
+        first = self._turn % types
+        turns = wanted.subscriptions[first:] + wanted.subscriptions[:first]
+        share = -(-limit // types)
         found: list[Delivery] = []
-        for subscription in wanted.subscriptions:
-            free = limit - len(found)
-            if free < 1:
-                break
-            found += await self._bus.receive(subscription, limit=free, wait=0, tenants=wanted.tenants)
+        while turns and len(found) < limit:
+            more = []
+            for subscription in turns:
+                most = min(share, limit - len(found))
+                if most < 1:
+                    break
+                got = await self._bus.receive(subscription, limit=most, wait=0, tenants=wanted.tenants)
+                found += got
+                if len(got) == most:
+                    more.append(subscription)
+            turns, share = more, limit
         return found
 
     async def _give_back(self, deliveries: Sequence[Delivery]) -> None:

@@ -34,7 +34,7 @@ class Clients:
 
     def start(self) -> None:
         """Everything they will do."""
-        draw, spawn = self._plan.random, self._world.loop.create_task
+        draw, spawn = self._plan.random, self._world.loop.start
         for number in range(self._plan.jobs):
             steps, tenant = self._plan.recipe(), draw.choice(TENANTS)
             early = draw.uniform(0.0, 2.0)

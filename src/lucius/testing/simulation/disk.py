@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import apsw
 
-from lucius.adapters.ledgers.sqlite import SqliteLedger
+from lucius.adapters.ledgers.sqlite import SqliteLedger, files
 from lucius.adapters.ledgers.sqlite import ledger as ledger_module
 from lucius.adapters.ledgers.sqlite.writer import commit
 from lucius.errors import Unavailable
@@ -76,7 +76,7 @@ class Disk:
         # Where the file lies was looked at once, when the directory was made; it costs a file read each time.
         with (
             patch.object(ledger_module, "Committer", committer),
-            patch.object(ledger_module.files, "refuse_network", lambda _: None),
+            patch.object(files, "refuse_network", lambda _: None),
         ):
             return SqliteLedger(self.path, clock=clock, on_failure=on_failure)
 

@@ -45,7 +45,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Seconds since the beginning."""
         return self._now
 
-    def call_soon(
+    def call_soon(  # type: ignore[override]  # any callback will do here
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         """Run a callback when its turn comes."""
@@ -53,13 +53,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._ready.append((handle, _owner(context)))
         return handle
 
-    def call_later(
+    def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Run a callback after so many seconds."""
         return self.call_at(self._now + max(0.0, delay), callback, *args, context=context)
 
-    def call_at(
+    def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Run a callback at that time."""
@@ -71,7 +71,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """A future of this loop."""
         return asyncio.Future(loop=self)
 
-    def create_task(
+    def create_task(  # type: ignore[override]
         self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
     ) -> asyncio.Task[T]:
         """Start a task; it belongs to the owner of its context."""
@@ -81,6 +81,15 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         mine[task] = None
         task.add_done_callback(lambda done: mine.pop(done, None))
         return task
+
+    def start(self, coro: Coroutine[Any, Any, None]) -> None:
+        """Start a task that nobody waits for; it belongs to the outside world."""
+        mine = self.create_task(coro)
+        mine.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self.errors.append(f"a task of the outside world ended with {task.exception()!r}")
 
     def get_debug(self) -> bool:
         """Never."""
@@ -122,10 +131,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Nothing of this owner ever runs again."""
         for task in tuple(self._tasks.pop(owner, ())):
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
-            coroutine = task.get_coro()
-            if coroutine is not None and not isinstance(coroutine, asyncio.Future):
-                with contextlib.suppress(RuntimeError):
-                    coroutine.close()  # type: ignore[union-attr]
+            with contextlib.suppress(RuntimeError):
+                task.get_coro().close()
         self._ready = deque(item for item in self._ready if item[1] != owner)
         self._timers = [item for item in self._timers if item[3] != owner]
         heapq.heapify(self._timers)

@@ -32,7 +32,8 @@ class Plan:
         self.kind = draw.random() < 0.5
         self.healed = False
         self.jobs = draw.randint(1, 3)
-        self.kills = sorted(draw.randint(5, draw.choice((60, 300))) for _ in range(draw.choice((0, 1, 1, 2, 3))))
+        kills = draw.choice((0, 1, 1, 2, 3))
+        self.kills = sorted(draw.randint(5, draw.choice((60, 300))) for _ in range(kills))
         self.outages = [(at, at + draw.uniform(0.2, 4.0)) for at in self._times(draw.choice((0, 0, 1, 2)))]
         self.work = draw.choice((0.0, 0.2, 1.5))
         """Seconds a service takes at most."""

@@ -44,7 +44,7 @@ class World:
 
     def __init__(self, seed: int, disk: Disk) -> None:
         self.plan = Plan(seed)
-        self.loop = VirtualLoop()
+        self.loop = VirtualLoop()  # type: ignore[abstract]
         self.watch = Watch(self.plan.limit)
         self.disk = disk
         self.life: Life | None = None
@@ -71,8 +71,8 @@ class World:
 
     def _begin(self) -> None:
         self._restart()
-        self.loop.create_task(self._services.run())
-        self.loop.create_task(self._clients.resume_all())
+        self.loop.start(self._services.run())
+        self.loop.start(self._clients.resume_all())
         self._clients.start()
 
     def _over(self) -> bool:

@@ -50,7 +50,7 @@ class Services:
                 await nap(0.1)
                 continue
             for delivery in deliveries:
-                self._world.loop.create_task(self._handle(delivery))
+                self._world.loop.start(self._handle(delivery))
 
     async def _handle(self, delivery: Delivery) -> None:
         directive = decode_directive(delivery.message.body)
@@ -78,9 +78,7 @@ class Services:
                 return plan.random.choice(_COSTLY)
         return "well"
 
-    async def _work(
-        self, directive: DirectiveMessage, behaviour: str, answers: list[ReplyMessage]
-    ) -> None:
+    async def _work(self, directive: DirectiveMessage, behaviour: str, answers: list[ReplyMessage]) -> None:
         draw = self._plan.random
         if behaviour == "vanish":
             return
@@ -96,7 +94,8 @@ class Services:
         if behaviour == "beat":
             await nap(draw.uniform(0.0, 2.0))
             await self._send(directive, _beat(directive), "beat")
-        await nap(draw.uniform(5.0, 9.0) if behaviour == "late result" else draw.uniform(0.0, self._plan.work))
+        least, most = (5.0, 9.0) if behaviour == "late result" else (0.0, self._plan.work)
+        await nap(draw.uniform(least, most))
         if behaviour != "result first":
             await self._answer(directive, result, answers)
         if behaviour == "twice":

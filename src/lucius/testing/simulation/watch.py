@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucius.core.events import AttemptCreated
 from lucius.core.promises import check_decision, check_directives, check_history, check_slots
 from lucius.core.states import COUNTED_JOB, RUNNING_JOB
 
@@ -108,7 +109,7 @@ class Watch:
             leases = {
                 (event.step_id, event.attempt_no): event.lease_id
                 for event in events
-                if type(event).__struct_config__.tag == "attempt.created"
+                if isinstance(event, AttemptCreated)
             }
             found = [
                 Row(job, index, number, leases.get((job.steps[index].step_id, number), ""))
@@ -119,7 +120,8 @@ class Watch:
 
     def _check_end(self, job: Job, *, kind: bool) -> None:
         if not job.terminal:
-            self._note("L1", f"{job.job_id} is {job.state} for ever, steps {[str(s.state) for s in job.steps]}")
+            steps = [str(step.state) for step in job.steps]
+            self._note("L1", f"{job.job_id} is {job.state} for ever, steps {steps}")
         elif job.job_id in self.cancelled and job.state.value != "CANCELLED":
             self._note("D3", f"{job.job_id} was answered a cancel and ended {job.state}")
         elif job.job_id not in self.cancelled and job.state.value == "CANCELLED":
