@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from lucius.adapters.ledgers.sqlite import rows
+from lucius.adapters.ledgers.sqlite.listing import BODIES, ORDER, page_of
 from lucius.core.job import Fault
 from lucius.ports.ledger import DeadLetter, JobQuery, OutboxRow
 
@@ -17,11 +18,7 @@ if TYPE_CHECKING:
     from lucius.core.events import Event
     from lucius.core.job import Job
 
-_JOB = (
-    "SELECT o.body, p.body, j.body FROM jobs j JOIN orders o ON o.job_id = j.job_id "
-    "JOIN protocols p ON p.digest = o.protocol"
-)
-_ONE = f"{_JOB} WHERE j.job_id = ?"
+_ONE = f"{BODIES} jobs j {ORDER} WHERE j.job_id = ?"
 _EVENTS = "SELECT body FROM events WHERE job_id = ? AND seq > ? ORDER BY seq LIMIT ?"
 _CLAIM = "SELECT job_id, expires_at FROM idempotency WHERE tenant_id = ? AND key = ?"
 _DUE = "SELECT job_id FROM jobs WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?"
@@ -58,10 +55,8 @@ class Reader:
         return rows.read_job(*found[0]) if found else None
 
     def jobs(self, query: JobQuery) -> list[Job]:
-        """Jobs newest first: ids are time-ordered, so the key is the order."""
-        where, values = _filters(query, "j")
-        found = self.query(f"{_JOB} WHERE {where} ORDER BY j.job_id DESC LIMIT ?", (*values, query.limit))
-        return [rows.read_job(*row) for row in found]
+        """Jobs newest first."""
+        return [rows.read_job(*row) for row in self.query(*page_of(query))]
 
     def events(self, job_id: str, after: int, limit: int) -> list[Event]:
         """A job's events in their order."""
@@ -125,35 +120,3 @@ def _tenants(tenants: frozenset[str] | None, column: str) -> tuple[list[str], li
     if len(tenants) == 1:
         return [f"{column} = ?"], list(tenants)
     return [f"{column} IN (SELECT value FROM json_each(?))"], [json.dumps(sorted(tenants))]
-
-
-def _filters(query: JobQuery, table: str) -> tuple[str, tuple[Any, ...]]:
-    where, values = _tenants(query.tenants, f"{table}.tenant_id")
-    if query.states:
-        where.append(f"{table}.state IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps(list(query.states)))
-    exact = {
-        "request_type": query.request_type,
-        "doc_id": query.doc_id,
-        "correlation_id": query.correlation_id,
-    }
-    for column, value in exact.items():
-        if value is not None:
-            where.append(f"{table}.{column} = ?")
-            values.append(value)
-    if query.created_from is not None:
-        where.append(f"{table}.job_id >= ?")
-        values.append(_first_id(query.created_from))
-    if query.created_before is not None:
-        where.append(f"{table}.job_id < ?")
-        values.append(_first_id(query.created_before))
-    if query.before_id is not None:
-        where.append(f"{table}.job_id < ?")
-        values.append(query.before_id)
-    return " AND ".join(where) or "true", tuple(values)
-
-
-def _first_id(milliseconds: int) -> str:
-    """The smallest UUIDv7 of that instant: a time filter becomes a key range."""
-    digits = f"{max(0, milliseconds):012x}"
-    return f"{digits[:8]}-{digits[8:12]}"

@@ -64,11 +64,12 @@ CREATE TABLE jobs (
 );
 CREATE INDEX jobs_by_tenant ON jobs (tenant_id, job_id);
 CREATE INDEX jobs_by_state ON jobs (tenant_id, state, job_id);
+CREATE INDEX jobs_by_type ON jobs (tenant_id, request_type, job_id);
 CREATE INDEX jobs_due ON jobs (due_at, job_id) WHERE due_at IS NOT NULL;
 CREATE INDEX jobs_open ON jobs (job_id) WHERE completed_at IS NULL;
 CREATE INDEX jobs_done ON jobs (completed_at, job_id) WHERE completed_at IS NOT NULL;
 CREATE INDEX jobs_by_correlation ON jobs (correlation_id, job_id) WHERE correlation_id IS NOT NULL;
-CREATE INDEX jobs_by_doc ON jobs (tenant_id, doc_id, job_id) WHERE doc_id IS NOT NULL;
+CREATE INDEX jobs_by_doc ON jobs (doc_id, tenant_id, job_id) WHERE doc_id IS NOT NULL;
 CREATE VIEW steps AS
     SELECT j.job_id, CAST(s.key AS INTEGER) AS step_index, s.value->>'$.step_id' AS step_id,
         s.value->>'$.state' AS state, s.value->>'$.attempt.attempt_no' AS attempt_no,
