@@ -13,6 +13,7 @@ and recovers from the file at its next start.
     reader.py    queries
     rows.py      records <-> rows
     schema.py    tables and migrations
+    verify.py    whether a file keeps its promises (stored.py: one job of it)
     files.py     opening, locking, refusing what cannot be durable
 """
 
