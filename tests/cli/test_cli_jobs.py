@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from lucius import sdk
@@ -187,6 +188,31 @@ def test_lanes_and_protocols_are_shown(lucius: Program) -> None:
     known = {one["request_type"] for one in lucius.json("protocols", "list")["protocols"]}
     assert {"OCR", "EMBEDDING", "SIS", THREE} <= known
     assert "ocr → embedding → sis" in lucius("protocols", "list").stdout
+
+
+def test_a_live_ledger_is_verified(lucius: Program, server: Server) -> None:
+    """`verify` finds nothing to complain about in the ledger of a server at work."""
+    lucius.json("watch", submitted(lucius, "verified"))
+    data = str(server.home / "data")
+    report = lucius.json("verify", "--data", data)
+    assert (report["ok"], report["findings"]) == (True, [])
+    assert report["jobs"] >= 1
+    assert "keeps every promise" in lucius("verify", f"{data}/ledger.db").stdout
+
+
+def test_a_broken_ledger_is_found_out(tmp_path: Path) -> None:
+    """`verify` names the promise, the job and what is wrong, and ends in 1."""
+    server = Server(tmp_path, "--services", "echo")
+    lucius = Program(server.url, tmp_path)
+    job_id = submitted(lucius, "broken")
+    lucius.json("watch", job_id)
+    assert server.stop() == 0
+    with apsw.Connection(str(tmp_path / "data" / "ledger.db")) as ledger:
+        ledger.execute("DELETE FROM events WHERE seq = 3")
+    report = lucius.json("verify", "--data", "data", code=1)
+    assert not report["ok"]
+    assert {finding["job_id"] for finding in report["findings"]} == {job_id}
+    assert report["findings"][0]["promise"] in lucius("verify", "--data", "data", code=1).stdout
 
 
 def test_watching_survives_a_crash_of_the_server(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ line stays quick. Nothing here starts anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,11 +52,11 @@ def check_configuration(directory: Path) -> list[ConfigProblem]:
     return check(directory)
 
 
-def verify_ledger(path: Path) -> VerifyReport:
+def verify_ledger(path: Path, *, progress: Callable[[int, int], None] | None = None) -> VerifyReport:
     """Check the promises that a ledger can show, on a live or stopped one."""
     from lucius.adapters.ledgers.sqlite.verify import verify
 
-    return verify(path)
+    return verify(path, progress=progress)
 
 
 def sqlite_version() -> str:

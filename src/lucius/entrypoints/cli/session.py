@@ -93,7 +93,7 @@ def printable(document: Any) -> Any:
         return document if document.isprintable() else plain(document)
     if isinstance(document, dict):
         return {printable(name): printable(value) for name, value in document.items()}
-    if isinstance(document, list):
+    if isinstance(document, list | tuple):
         return [printable(value) for value in document]
     return document
 

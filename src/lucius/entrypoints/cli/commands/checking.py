@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,13 +34,25 @@ def verify(
     if not path.is_file():
         message = f"There is no ledger at {path}; name its directory with --data, or the file itself."
         raise NotFound(message, code="NO_LEDGER")
-    report = verify_ledger(path)
+    report = verify_ledger(path, progress=_counter())
     document = msgspec.to_builtins(report) | {"ok": report.ok}
     if as_json:
         print_json(document)
     else:
-        console().print(verdict(printable(document), str(path)))
+        console().print(verdict(printable(document)))
     raise typer.Exit(Ending.OK if report.ok else Ending.REFUSED)
+
+
+def _counter() -> Callable[[int, int], None] | None:
+    """Counts jobs on a terminal's stderr: a large ledger takes a while."""
+    if not sys.stderr.isatty():
+        return None
+
+    def count(done: int, total: int) -> None:
+        sys.stderr.write(f"\r  {done:,} of {total:,} jobs" if done < total else "\r\x1b[2K")
+        sys.stderr.flush()
+
+    return count
 
 
 @remote

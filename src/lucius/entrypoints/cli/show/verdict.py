@@ -9,7 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lucius.entrypoints.cli.show.job import facts, indented
+from lucius.entrypoints.cli.show.job import indented
+from lucius.entrypoints.cli.show.words import count
 
 if TYPE_CHECKING:
     from lucius.entrypoints.cli.examination import Finding
@@ -32,25 +33,18 @@ def findings(found: Sequence[Finding]) -> Table:
     return table
 
 
-def verdict(report: dict[str, Any], path: str) -> RenderableType:
-    """A ledger's verdict: the sentence, the figures, then each broken promise on a line."""
+def verdict(report: dict[str, Any]) -> RenderableType:
+    """A ledger's verdict: the sentence, what was read, then each broken promise on a line."""
     mark, style = _MARKS["ok" if report["ok"] else "fail"]
-    said = "keeps every promise it can show" if report["ok"] else "breaks a promise"
-    figures = [
-        (name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
-        for name, value in report.items()
-        if name != "ok" and isinstance(value, int | float | str)
+    broken = count(report["broken"], "broken promise")
+    said = "keeps every promise it can show" if report["ok"] else f"shows {broken}"
+    read = f"{count(report['jobs'], 'job')}, {count(report['events'], 'event')}, "
+    read += f"{count(report['directives'], 'directive')} · schema {report['schema_version']}"
+    lines = [
+        Text.assemble(
+            ("✗ ", "red"), (one["promise"], "bold"), f"  {one['job_id'] or 'the file'}  {one['what']}"
+        )
+        for one in report["findings"]
     ]
-    broken = [
-        Text(f"  ✗ {_line(entry)}", style="red")
-        for value in report.values()
-        if isinstance(value, list) and not report["ok"]
-        for entry in value
-    ]
-    return Group(Text.assemble((f"{mark} ", style), path, f" {said}."), indented(facts(figures)), *broken)
-
-
-def _line(entry: Any) -> str:
-    if isinstance(entry, dict):
-        return " · ".join(str(value) for value in entry.values() if value not in (None, "", [], {}))
-    return str(entry)
+    sentence = Text.assemble((f"{mark} ", style), report["path"], f" {said}.")
+    return Group(sentence, Text(f"  {read}", style="dim"), *(indented(line) for line in lines))
