@@ -33,6 +33,7 @@ from lucius.engines.outbox.recovery import recover
 from lucius.engines.outbox.relay import Relay
 from lucius.entrypoints.api.app import create_app
 from lucius.entrypoints.api.services import Services
+from lucius.errors import Invalid
 from lucius.runtime import nature
 from lucius.runtime.configured import Configured, tell_reload
 from lucius.runtime.secrets import Secrets
@@ -106,6 +107,9 @@ class Lucius(msgspec.Struct, frozen=True, kw_only=True):
 def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | None = None) -> Lucius:
     """Put everything together; needs a running event loop, starts nothing."""
     clock = nature.now_ms
+    if settings.data == Path(":memory:") and not settings.in_memory:
+        message = "A ledger in memory forgets accepted jobs; if that is meant, say so with --in-memory."
+        raise Invalid(message, code="LEDGER_NOT_DURABLE")
     if not settings.in_memory:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     secrets = Secrets(settings)
@@ -119,7 +123,9 @@ def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | N
     traces = open_traces(otlp_endpoint(settings.otlp_endpoint, os.environ), version=__version__)
     files = FileSchematics(settings.config, clock=clock)
     schematics = Configured(files, settings)
-    ledger = SqliteLedger(settings.ledger_path, clock=clock, on_failure=on_failure)
+    ledger = SqliteLedger(
+        settings.ledger_path, clock=clock, on_failure=on_failure, observe=metrics.observe_commit_seconds
+    )
     ledger.on_commit(CommitObserver(metrics=metrics, journal=Journal(), traces=traces).listen)
 
     two_grids = schematics.current().two_grids
@@ -154,6 +160,7 @@ def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | N
         clock=clock,
         chance=nature.spread,
         sleep=nature.sleep,
+        observe=metrics.observe_webhook,
     )
     ledger.on_commit(lambda changes: sender.wake() if any(c.deliveries for c in changes) else None)
     state = State()

@@ -22,6 +22,14 @@ from lucius.webhooks.schedule import judge
 from lucius.webhooks.signing import Signer
 
 
+#: What became of one try, in the words of the metrics.
+_OUTCOMES = {
+    DeliveryState.DELIVERED: "delivered",
+    DeliveryState.PENDING: "retried",
+    DeliveryState.EXHAUSTED: "given_up",
+}
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How much is under way at once."""
 
@@ -58,7 +66,9 @@ class Sender:
         sleep: Callable[[float], Awaitable[None]],
         limits: Limits | None = None,
         poll: float = 1.0,
+        observe: Callable[[str, float], None] | None = None,
     ) -> None:
+        """`observe` is told of each delivery: its outcome, and how many seconds it took."""
         self._deliveries = deliveries
         self._poster = poster
         self._signer = signer
@@ -67,6 +77,7 @@ class Sender:
         self._sleep = sleep
         self._limits = limits or Limits()
         self._poll = poll
+        self._observe = observe
         self._under_way: dict[str, PendingDelivery] = {}
         self._busy: Counter[tuple[str, str]] = Counter()
         self._wake = asyncio.Event()
@@ -127,6 +138,8 @@ class Sender:
         report.delivered += outcome is DeliveryState.DELIVERED
         report.retrying += outcome is DeliveryState.PENDING
         report.exhausted += outcome is DeliveryState.EXHAUSTED
+        if self._observe is not None:
+            self._observe(_OUTCOMES[outcome], (self._clock() - started) / 1000)
         self._wake.set()
 
     async def _record(self, due: PendingDelivery, answer: Answer, started: int) -> DeliveryState:

@@ -44,10 +44,14 @@ class SqliteLedger:
         *,
         clock: Callable[[], int],
         on_failure: Callable[[BaseException], None] | None = None,
+        observe: Callable[[float], None] | None = None,
     ) -> None:
+        """`observe` is told how many seconds each commit took."""
         self._path = path
         self._clock = clock
         self._on_failure = on_failure
+        self._observe = observe
+        self._started = 0.0
         self._memory = path == ":memory:"
         self._lock = None if self._memory else files.lock(Path(path))
         try:
@@ -252,6 +256,7 @@ class SqliteLedger:
         self._hurry = False
         batch, self._filling = self._filling, Batch()
         self._writing = batch
+        self._started = self._loop.time()
         try:
             statements = batch.statements()
         except Exception as error:  # noqa: BLE001 - nothing was written; waiting for ever would be worse
@@ -279,6 +284,8 @@ class SqliteLedger:
             self._remember(job_id, job)
         try:
             if batch.changes:
+                if self._observe is not None:
+                    self._observe(self._loop.time() - self._started)
                 for listener in self._listeners:
                     listener(batch.changes)
         finally:  # what is durable is answered, whatever a listener makes of it
