@@ -21,7 +21,6 @@ from lucius.webhooks.post import Answer, Poster
 from lucius.webhooks.schedule import judge
 from lucius.webhooks.signing import Signer
 
-
 #: What became of one try, in the words of the metrics.
 _OUTCOMES = {
     DeliveryState.DELIVERED: "delivered",
