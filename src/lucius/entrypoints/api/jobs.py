@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
+from lucius.core.states import JobState
 from lucius.entrypoints.api import shapes
 from lucius.entrypoints.api.asking import Api, JobId, Who, optional_body, reply
 from lucius.entrypoints.api.commands import accepted_view, shares
@@ -133,7 +134,7 @@ async def cancel_job(
 async def pause_job(api: Api, who: Who, job_id: JobId) -> Response:
     """Start nothing new: 200 when the job is paused, 202 while the step in flight may finish."""
     job = await api.control.pause(job_id, who)
-    return reply(job_view(job, redact), 200 if job.paused_at is not None else 202)
+    return reply(job_view(job, redact), 202 if job.state is JobState.PAUSING else 200)
 
 
 @router.post(
