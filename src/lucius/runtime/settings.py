@@ -16,8 +16,11 @@ class Settings(BaseSettings):
 
     # where it listens and lives
     host: str = "127.0.0.1"
+    """The address to listen on; without credentials only this machine's own are taken."""
     port: int = Field(default=8700, ge=0, le=65535)
+    """The port; `lucius up --port 0` takes a free one."""
     data: Path = Path("data")
+    """The directory of the ledger, the keys and the secrets."""
     config: Path | None = None
     """A directory with protocols/, tenants.yaml and lucius.yaml; None: what is shipped."""
     in_memory: bool = False
@@ -31,31 +34,47 @@ class Settings(BaseSettings):
     files_root: Path | None = None
     """`file:` references may name what lies below; None: `file:` is refused."""
     max_inflight_per_tenant: int | None = Field(default=None, ge=1)
+    """Open jobs a tenant may have where no file sets `tenant_jobs`; None: no limit."""
     retention_days: float = Field(default=30.0, gt=0)
+    """Jobs are forgotten this long after they ended."""
     sweep_seconds: float = Field(default=0.5, gt=0)
+    """How often due jobs are looked for."""
     lock_seconds: float = Field(default=60.0, gt=0)
+    """How long a directive is lent to a service before another may have it."""
     drain_seconds: float = Field(default=10.0, ge=0)
+    """How long a stop waits for requests and directives under way."""
 
     # services inside this process
     services: Literal["echo", "none"] = "none"
+    """`echo` plays platform services inside the process; the command line's own default is `echo`."""
     echo_delay: float = Field(default=0.0, ge=0)
+    """Seconds each step takes."""
     echo_failure_rate: float = Field(default=0.0, ge=0, le=1)
+    """Share of attempts that fail and are tried again."""
     echo_step_types: str = ""
     """Step types echo serves, with commas between; empty: all. Leave out what a real service serves."""
 
     # who may call
     jwt_issuer: str | None = None
+    """The only issuer (`iss`) whose tokens count; None: no tokens."""
     jwt_audience: str | None = None
+    """The audience (`aud`) tokens must name; required with an issuer."""
     jwt_jwks: str | None = None
-    """URL or file of the issuer's keys."""
+    """URL or file of the issuer's keys; None: `/.well-known/jwks.json` of the issuer."""
     jwt_tenants_claim: str = "tenants"
+    """The claim that lists the caller's tenants; `/a/b` goes into nested claims."""
     jwt_roles_claim: str = "roles"
+    """The claim that lists the caller's roles."""
 
     # what it tells
     log_level: str = "info"
+    """The least level that is written: debug, info, warning, error."""
     log_style: Literal["auto", "json", "console"] = "auto"
+    """JSON lines or coloured text; auto: text on a terminal."""
     otlp_endpoint: str | None = None
+    """Where traces go (OTLP over HTTP); None: nowhere, unless OpenTelemetry's own variables say so."""
     metrics_tenants: int = Field(default=0, ge=0)
+    """How many tenants get metrics of their own."""
 
     @property
     def ledger_path(self) -> str:

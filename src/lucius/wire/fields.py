@@ -10,7 +10,8 @@
     traceparent     W3C Trace Context
     not_before      RFC 3339 with seconds and a zone, from 1970 on; read as milliseconds, rounded down
     priority        an integer from 0 to 9
-    callback_urls   1-5 https URLs of at most 2048 ASCII characters, no userinfo, no fragment
+    callback_urls   1-5 https URLs (http only to this machine) of at most 2048 ASCII characters, no userinfo,
+                    no fragment
 
 A reader gets the value and the findings; what it returns counts only if it noted nothing.
 """
@@ -37,8 +38,11 @@ _TRACEPARENT = re.compile(rf"00{_SPAN}|(?!00|ff)[0-9a-f]{{2}}{_SPAN}(?:-[\x21-\x
 _TIMESTAMP = re.compile(
     r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
 )
+#: http to this machine is for a Lucius in open mode; whether it is, the webhook guard knows.
 _CALLBACK = re.compile(
-    r"https://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?(?:[/?][!$-;=?-Z\[\]_a-z~]*)?", re.ASCII
+    r"(?:https://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)|http://(?:localhost|127\.0\.0\.1|\[::1\]))"
+    r"(?::\d{1,5})?(?:[/?][!$-;=?-Z\[\]_a-z~]*)?",
+    re.ASCII,
 )
 _VERSIONS = frozenset({"1", "1.0", "v1"})
 _MODES = {"DEFAULT": DEFAULT, "SAFE": DEFAULT, "BURST": BURST}
