@@ -20,8 +20,13 @@ from lucius.adapters.ledgers.sqlite.deliveries import SqliteDeliveries
 from lucius.adapters.ledgers.sqlite.ledger import SqliteLedger
 from lucius.adapters.observed import ObservedBus
 from lucius.adapters.schematics.files import FileSchematics
+from lucius.engines.outbox.duties.due import DueJobs
+from lucius.engines.outbox.duties.retention import Retention
+from lucius.engines.outbox.engine import OutboxEngine
 from lucius.ports.bus import Bus
 from lucius.ports.deliveries import Deliveries
+from lucius.ports.duties import Duty
+from lucius.ports.engine import Engine
 from lucius.ports.keyring import Keyring
 from lucius.ports.ledger import Ledger
 from lucius.ports.schematics import Schematics
@@ -58,6 +63,21 @@ def schematics_files(adapter: FileSchematics) -> Schematics:
     return adapter
 
 
+def engine_outbox(adapter: OutboxEngine) -> Engine:
+    """Jobs driven by the ledger."""
+    return adapter
+
+
+def duty_due(adapter: DueJobs) -> Duty:
+    """The reconciler."""
+    return adapter
+
+
+def duty_retention(adapter: Retention) -> Duty:
+    """Forgetting."""
+    return adapter
+
+
 BINDINGS: list[Callable[[Any], object]] = [
     keyring_sqlite,
     ledger_sqlite,
@@ -65,6 +85,9 @@ BINDINGS: list[Callable[[Any], object]] = [
     bus_embedded,
     bus_observed,
     schematics_files,
+    engine_outbox,
+    duty_due,
+    duty_retention,
 ]
 
 

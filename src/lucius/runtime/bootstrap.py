@@ -70,12 +70,45 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from lucius.ports.bus import Bus
     from lucius.ports.duties import Duty
     from lucius.ports.duties import Report as RecoveryReport
 
+    OnFailure = Callable[[BaseException], None]
+
 INTAKES = 4
 """Readers of the reply topics: while one waits for its commit, the next reads on."""
+
+
+class Watching(msgspec.Struct, frozen=True, kw_only=True):
+    """What sees everything and changes nothing."""
+
+    metrics: Metrics
+    traces: Traces
+    hub: Hub
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """Who may call."""
+
+    secrets: Secrets
+    keyring: SqliteKeyring
+    authenticator: Authenticator
+    jwks: JwksCache | None
+    tokens: AttemptTokens
+    webhook_policy: guard.Policy
+
+
+class Driving(msgspec.Struct, frozen=True, kw_only=True):
+    """What moves jobs."""
+
+    files: FileSchematics
+    schematics: Configured
+    ledger: SqliteLedger
+    bus: EmbeddedBus
+    observed_bus: ObservedBus
+    relay: Relay
+    engine: OutboxEngine
+    topics: tuple[str, ...]
 
 
 class Lucius(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,137 +137,191 @@ class Lucius(msgspec.Struct, frozen=True, kw_only=True):
     state: State
 
 
-def build(settings: Settings, *, on_failure: Callable[[BaseException], None] | None = None) -> Lucius:
+def build(settings: Settings, *, on_failure: OnFailure | None = None) -> Lucius:
     """Put everything together; needs a running event loop, starts nothing."""
-    clock = nature.now_ms
+    _make_room(settings)
+    access = _access(settings)
+    watching = _watching(settings)
+    driving = _driving(settings, access, watching, on_failure)
+    deliveries, sender = _webhooks(access, watching, driving.ledger)
+    state = State()
+    services = _services(settings, access, watching, driving, deliveries=deliveries, state=state)
+    ledger, engine = driving.ledger, driving.engine
+    return Lucius(
+        settings=settings,
+        secrets=access.secrets,
+        app=ObservedApp(create_app(services), metrics=watching.metrics, traces=watching.traces),
+        ledger=ledger,
+        bus=driving.bus,
+        engine=engine,
+        relay=driving.relay,
+        schematics=driving.schematics,
+        keyring=access.keyring,
+        authenticator=access.authenticator,
+        metrics=watching.metrics,
+        traces=watching.traces,
+        hub=watching.hub,
+        duties=_duties(settings, access, driving),
+        intakes=tuple(Intake(driving.observed_bus, engine) for _ in range(INTAKES)),
+        sender=sender,
+        echo=_echo(settings, driving),
+        jwks=access.jwks,
+        recover=lambda: recover(ledger, driving.relay),
+        state=state,
+    )
+
+
+def _make_room(settings: Settings) -> None:
     if settings.data == Path(":memory:") and not settings.in_memory:
         message = "A ledger in memory forgets accepted jobs; if that is meant, say so with --in-memory."
         raise Invalid(message, code="LEDGER_NOT_DURABLE")
     if not settings.in_memory:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _access(settings: Settings) -> Access:
+    clock = nature.now_ms
     secrets = Secrets(settings)
     keyring = SqliteKeyring(secrets.keyring)
-    tokens, jwks = _jwt(settings)
-    open_mode = is_open(keyring, jwt_configured=tokens is not None)
+    verifier, jwks = _jwt(settings)
+    open_mode = is_open(keyring, jwt_configured=verifier is not None)
     check_bind(settings.host, open_mode=open_mode)
-    authenticator = Authenticator(keyring, tokens, open_mode=open_mode, clock=clock)
+    key_file = CallbackKeyFile(secrets.callbacks, token_bytes=nature.token_bytes)
+    return Access(
+        secrets=secrets,
+        keyring=keyring,
+        authenticator=Authenticator(keyring, verifier, open_mode=open_mode, clock=clock),
+        jwks=jwks,
+        tokens=AttemptTokens(key_file, clock=clock),
+        webhook_policy=guard.Policy(allow_loopback=open_mode),
+    )
 
-    metrics = Metrics(clock=clock, version=__version__, tenants=settings.metrics_tenants)
-    traces = open_traces(otlp_endpoint(settings.otlp_endpoint, os.environ), version=__version__)
+
+def _watching(settings: Settings) -> Watching:
+    return Watching(
+        metrics=Metrics(clock=nature.now_ms, version=__version__, tenants=settings.metrics_tenants),
+        traces=open_traces(otlp_endpoint(settings.otlp_endpoint, os.environ), version=__version__),
+        hub=Hub(),
+    )
+
+
+def _driving(settings: Settings, access: Access, watching: Watching, on_failure: OnFailure | None) -> Driving:
+    clock, metrics = nature.now_ms, watching.metrics
     files = FileSchematics(settings.config, clock=clock)
     schematics = Configured(files, settings)
     ledger = SqliteLedger(
         settings.ledger_path, clock=clock, on_failure=on_failure, observe=metrics.observe_commit_seconds
     )
-    ledger.on_commit(CommitObserver(metrics=metrics, journal=Journal(), traces=traces).listen)
-
-    two_grids = schematics.current().two_grids
+    ledger.on_commit(CommitObserver(metrics=metrics, journal=Journal(), traces=watching.traces).listen)
+    ledger.on_commit(watching.hub.listen)
+    directive_topics = topics(two_grids=schematics.current().two_grids)
     bus = EmbeddedBus(
-        topics=(*topics(two_grids=two_grids), *reply_topics()),
+        topics=(*directive_topics, *reply_topics()),
         clock=clock,
         lock_seconds=settings.lock_seconds,
         new_token=nature.lock_token,
     )
     observed = ObservedBus(bus, metrics.observe_bus)
-    attempt_tokens = AttemptTokens(
-        CallbackKeyFile(secrets.callbacks, token_bytes=nature.token_bytes), clock=clock
-    )
+    metrics.gauges("ledger", ledger_gauges(ledger, clock=clock, limit=schematics.system_limit))
+    metrics.gauges("bus", bus_gauges(bus))
     relay = Relay(ledger, observed)
     callbacks = {name: f"{settings.base_url}/v1/callbacks/{name}" for name in ("ack", "heartbeat", "result")}
     engine = OutboxEngine(
         ledger,
         relay,
-        render=Directives(attempt_tokens.mint, callbacks),
+        render=Directives(access.tokens.mint, callbacks),
         tell=deliveries_for,
         clock=clock,
         chance=nature.chance,
     )
-    hub = Hub()
-    ledger.on_commit(hub.listen)
+    return Driving(
+        files=files,
+        schematics=schematics,
+        ledger=ledger,
+        bus=bus,
+        observed_bus=observed,
+        relay=relay,
+        engine=engine,
+        topics=directive_topics,
+    )
+
+
+def _webhooks(access: Access, watching: Watching, ledger: SqliteLedger) -> tuple[SqliteDeliveries, Sender]:
     deliveries = SqliteDeliveries(ledger.reader.query, lambda sql, values: ledger.execute([(sql, [values])]))
-    policy = guard.Policy(allow_loopback=open_mode)
     sender = Sender(
         deliveries=deliveries,
-        poster=Poster(policy=policy, resolver=SystemResolver()),
-        signer=open_signer(secrets.webhooks, nature.token_bytes),
-        clock=clock,
+        poster=Poster(policy=access.webhook_policy, resolver=SystemResolver()),
+        signer=open_signer(access.secrets.webhooks, nature.token_bytes),
+        clock=nature.now_ms,
         chance=nature.spread,
         sleep=nature.sleep,
-        observe=metrics.observe_webhook,
+        observe=watching.metrics.observe_webhook,
     )
     ledger.on_commit(lambda changes: sender.wake() if any(c.deliveries for c in changes) else None)
-    state = State()
-    control = Control(engine, ledger, schematics, clock=clock, new_id=nature.new_id)
-    services = Services(
+    return deliveries, sender
+
+
+def _services(
+    settings: Settings,
+    access: Access,
+    watching: Watching,
+    driving: Driving,
+    *,
+    deliveries: SqliteDeliveries,
+    state: State,
+) -> Services:
+    clock, new_id = nature.now_ms, nature.new_id
+    ledger, engine, bus, schematics = driving.ledger, driving.engine, driving.bus, driving.schematics
+    control = Control(engine, ledger, schematics, clock=clock, new_id=new_id)
+    usage = ledger.tally.usage
+    return Services(
         submit=Submit(
             engine,
             schematics,
             validator=SchemaValidator(),
-            check_url=lambda url: guard.check_url(url, policy),
+            check_url=lambda url: guard.check_url(url, access.webhook_policy),
             clock=clock,
-            new_id=nature.new_id,
+            new_id=new_id,
             workspace_root=settings.workspace_uri,
         ),
-        report=Report(engine, attempt_tokens.verify),
+        report=Report(engine, access.tokens.verify),
         control=control,
-        query=Query(ledger, deliveries, hub=hub),
-        explain=Explain(ledger, engine, bus, schematics, usage=ledger.tally.usage, clock=clock),
-        directives=DirectiveDesk(observed, schematics, topics=topics(two_grids=two_grids)),
-        admin=Admin(ledger, engine, bus, schematics, control, usage=ledger.tally.usage, clock=clock),
-        authenticator=authenticator,
+        query=Query(ledger, deliveries, hub=watching.hub),
+        explain=Explain(ledger, engine, bus, schematics, usage=usage, clock=clock),
+        directives=DirectiveDesk(driving.observed_bus, schematics, topics=driving.topics),
+        admin=Admin(ledger, engine, bus, schematics, control, usage=usage, clock=clock),
+        authenticator=access.authenticator,
         ready=lambda: state.readiness(ledger),
         clock=clock,
-        new_id=nature.new_id,
-        metrics_text=metrics.exposition,
-        events_hub=hub,
+        new_id=new_id,
+        metrics_text=watching.metrics.exposition,
+        events_hub=watching.hub,
         version=__version__,
     )
-    metrics.gauges(
-        "ledger",
-        ledger_gauges(ledger, clock=clock, limit=lambda: schematics.current().limits("").system_jobs or 0),
-    )
-    metrics.gauges("bus", bus_gauges(bus))
-    return Lucius(
-        settings=settings,
-        secrets=secrets,
-        app=ObservedApp(create_app(services), metrics=metrics, traces=traces),
-        ledger=ledger,
-        bus=bus,
-        engine=engine,
-        relay=relay,
-        schematics=schematics,
-        keyring=keyring,
-        authenticator=authenticator,
-        metrics=metrics,
-        traces=traces,
-        hub=hub,
-        duties=(
-            DueJobs(ledger, bus, engine, clock=clock, interval=settings.sweep_seconds),
-            Retention(ledger, clock=clock, keep_ms=int(settings.retention_days * 86_400_000)),
-            WatchFiles(files, tell=tell_reload),
-            attempt_tokens,
-        ),
-        intakes=tuple(Intake(observed, engine) for _ in range(INTAKES)),
-        sender=sender,
-        echo=_echo(settings, observed, two_grids=two_grids),
-        jwks=jwks,
-        recover=lambda: recover(ledger, relay),
-        state=state,
+
+
+def _duties(settings: Settings, access: Access, driving: Driving) -> tuple[Duty, ...]:
+    ledger, clock = driving.ledger, nature.now_ms
+    return (
+        DueJobs(ledger, driving.bus, driving.engine, clock=clock, interval=settings.sweep_seconds),
+        Retention(ledger, clock=clock, keep_ms=int(settings.retention_days * 86_400_000)),
+        WatchFiles(driving.files, tell=tell_reload),
+        access.tokens,
     )
 
 
-def _echo(settings: Settings, bus: Bus, *, two_grids: bool) -> EchoService | None:
+def _echo(settings: Settings, driving: Driving) -> EchoService | None:
     if settings.services != "echo":
         return None
     return EchoService(
-        bus,
+        driving.observed_bus,
         clock=nature.now_ms,
         sleep=nature.sleep,
         chance=nature.spread,
         step_types=[name.strip() for name in settings.echo_step_types.split(",") if name.strip()] or None,
         delay=settings.echo_delay,
         failure_rate=settings.echo_failure_rate,
-        topics=topics(two_grids=two_grids),
+        topics=driving.topics,
     )
 
 

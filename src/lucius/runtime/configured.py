@@ -34,6 +34,10 @@ class Configured:
         """As the inner one."""
         return await self._inner.refresh()
 
+    def system_limit(self) -> int:
+        """How many jobs may be open in all; 0: as many as come."""
+        return self.current().defaults.limits.system_jobs or 0
+
     def _fill(self, found: Catalogue) -> Catalogue:
         policy, limits = found.ref_policy, found.defaults.limits
         root = self._settings.files_root
