@@ -88,7 +88,12 @@ def _route_standard_logs(level: int, out: TextIO, shared: list[Processor], endin
     handler = logging.StreamHandler(out)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name, structlog.stdlib.ExtraAdder()],
+            foreign_pre_chain=[
+                *shared,
+                structlog.stdlib.add_logger_name,
+                structlog.stdlib.ExtraAdder(),
+                _without_colours,
+            ],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *ending],
         )
     )
@@ -102,6 +107,12 @@ def _route_standard_logs(level: int, out: TextIO, shared: list[Processor], endin
         logger.setLevel(logging.NOTSET)
     # One line a request is the hot path: only who asks for debug gets it.
     logging.getLogger("uvicorn.access").setLevel(logging.INFO if level <= logging.DEBUG else logging.WARNING)
+
+
+def _without_colours(_logger: Any, _method: str, line: EventDict) -> EventDict:
+    """uvicorn adds its message once more, with escape codes."""
+    line.pop("color_message", None)
+    return line
 
 
 class _Stamp:
