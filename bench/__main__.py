@@ -69,7 +69,9 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Lucius against its baselines.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure Lucius beside its baselines"
+    )
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *PARTS], help=", ".join(PARTS))
     parser.add_argument("--full", action="store_true", help="100,000 jobs for memory instead of 30,000")
     parser.add_argument("--json", action="store_true", help="for programs")

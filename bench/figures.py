@@ -75,7 +75,14 @@ def plain(part: str, name: str, unit: str, samples: list[float], aim: Aim | None
 
 
 def compared(
-    part: str, name: str, unit: str, samples: list[float], baseline: str, against: list[float], aim: Aim | None = None
+    part: str,
+    name: str,
+    unit: str,
+    samples: list[float],
+    *,
+    baseline: str,
+    against: list[float],
+    aim: Aim | None = None,
 ) -> Figure:
     """A figure beside its baseline."""
     value, base = median(samples), median(against)

@@ -34,8 +34,8 @@ def fill(home: Path, count: int, source: Path, tell: Callable[[str], None]) -> l
     migrate(ledger)
     ledger.executemany("INSERT INTO protocols VALUES (?, ?)", protocols)
     insert = {
-        table: f"INSERT INTO {table} ({','.join(columns[table])}) VALUES ({','.join('?' * len(columns[table]))})"
-        for table in TABLES
+        table: f"INSERT INTO {table} ({','.join(names)}) VALUES ({','.join('?' * len(names))})"
+        for table, names in columns.items()
     }
     start = int(time.time() * 1000) - SPAN
     ids: list[str] = []
@@ -79,5 +79,3 @@ def check(home: Path, count: int, ids: list[str]) -> None:
                               (job.order.tenant_id, job_id)) if count <= CHUNK else [(job_id,)]  # fmt: skip
         assert claims or job.state in {"FAILED_FINAL", "CANCELLED"}
     ledger.close()
-
-

@@ -37,9 +37,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 def run_jobs(server: Server, count: int, connections: int, *, first: int, **more: Any) -> Ran:
     """Submit over HTTP, then wait until all are over; the end is what the ledger says it was."""
     cpu = server.cpu_seconds()
-    spec = Spec(
-        port=server.port, requests=submits(server.port, **more), count=count, connections=connections, first=first
-    )
+    requests = submits(server.port, **more)
+    spec = Spec(port=server.port, requests=requests, count=count, connections=connections, first=first)
     submitted = load(spec, expect=202)
     ended = drained(server)
     return Ran(

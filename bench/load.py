@@ -148,7 +148,10 @@ async def generate(spec: Spec) -> Load:
 def load(spec: Spec, *, expect: int) -> Load:
     """Run it in a process of its own; every answer must have the expected status."""
     done = subprocess.run(
-        [sys.executable, "-m", "bench.load"], input=msgspec.json.encode(spec), stdout=subprocess.PIPE, check=True
+        [sys.executable, "-m", "bench.load"],
+        input=msgspec.json.encode(spec),
+        stdout=subprocess.PIPE,
+        check=True,
     )
     found = msgspec.json.decode(done.stdout, type=Load)
     if set(found.statuses) != {expect}:

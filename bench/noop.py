@@ -113,7 +113,10 @@ async def serve_app(app: FastAPI, port: int) -> None:
 def main() -> None:
     """Serve one kind."""
     kind, port = sys.argv[1], int(sys.argv[2])
-    uvloop.run(serve_socket(port) if kind == "socket" else serve_app({"typed": typed, "raw": raw}[kind](), port))
+    if kind == "socket":
+        uvloop.run(serve_socket(port))
+    else:
+        uvloop.run(serve_app({"typed": typed, "raw": raw}[kind](), port))
 
 
 if __name__ == "__main__":

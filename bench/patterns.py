@@ -105,12 +105,12 @@ def collect(home: Path) -> tuple[dict[str, list[Pattern]], list[Filled], dict[st
         time.sleep(0.1)
         drained(server)
     ledger = apsw.Connection(server.ledger, flags=apsw.SQLITE_OPEN_READONLY)
-    columns = {
-        table: [row[1] for row in ledger.execute(f"PRAGMA table_info({table})")] for table in (*TABLES, "protocols")
-    }
+    columns = {table: [row[1] for row in ledger.execute(f"PRAGMA table_info({table})")] for table in TABLES}
     protocols = ledger.execute("SELECT * FROM protocols").fetchall()
-    digests = frozenset(row[0] for row in protocols)
-    patterns = {kind: [_read(ledger, job_id, columns, digests) for job_id in ids] for kind, ids in wanted.items()}
+    digests = frozenset(str(row[0]) for row in protocols)
+    patterns = {
+        kind: [_read(ledger, job_id, columns, digests) for job_id in ids] for kind, ids in wanted.items()
+    }
     ledger.close()
     return patterns, protocols, columns
 
@@ -119,10 +119,12 @@ def _read(
     ledger: apsw.Connection, job_id: str, columns: dict[str, list[str]], digests: frozenset[str]
 ) -> Pattern:
     tables = {
-        table: ledger.execute(f"SELECT {','.join(columns[table])} FROM {table} WHERE job_id = ?", (job_id,)).fetchall()
+        table: ledger.execute(
+            f"SELECT {','.join(columns[table])} FROM {table} WHERE job_id = ?", (job_id,)
+        ).fetchall()
         for table in TABLES
     }
-    accepted = tables["jobs"][0][columns["jobs"].index("created_at")]
+    accepted: Any = tables["jobs"][0][columns["jobs"].index("created_at")]
     return Pattern({table: rows for table, rows in tables.items() if rows}, accepted, digests)
 
 

@@ -74,8 +74,12 @@ def _child(arguments: list[str], port: int, home: Path, path: str) -> Iterator[S
         started = time.perf_counter()
         child = subprocess.Popen(
             [sys.executable, "-m", *arguments],
-            stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
         try:
             _await(child, port, path, log)
             yield Server(port=port, pid=child.pid, data=home, ready_seconds=time.perf_counter() - started)
@@ -95,7 +99,10 @@ def _await(child: subprocess.Popen[bytes], port: int, path: str, log: Path) -> N
             message = f"the server ended with {child.returncode}:\n{log.read_text()[-3000:]}"
             raise RuntimeError(message)
         with contextlib.suppress(OSError):
-            if ask(port, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")[9:12] == b"200":
+            if (
+                ask(port, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")[9:12]
+                == b"200"
+            ):
                 return
         time.sleep(0.02)
     message = f"the server was not ready within {READY_WITHIN:.0f} s"

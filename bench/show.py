@@ -23,15 +23,17 @@ def show(outcome: Outcome, console: Console) -> None:
     console.print(table)
     loads = " → ".join(f"{load[0]:.2f}" for load in (outcome.load_before, outcome.load_after))
     console.print(
-        f"\n{outcome.machine}; load average {loads}; {outcome.seconds:.0f} s. Server and load generator share "
-        "the cores. Medians of three.",
+        f"\n{outcome.machine}; load average {loads}; {outcome.seconds:.0f} s. Server and load "
+        "generator share the cores. Medians of three.",
         style="dim",
     )
 
 
 def _cells(figure: Figure) -> tuple[str | Text, ...]:
     against = "" if figure.baseline_value is None else f"{number(figure.baseline_value)}  {figure.baseline}"
-    mark = {None: Text(""), True: Text("reached", style="green"), False: Text("missed", style="red")}[figure.met]
+    mark = {None: Text(""), True: Text("reached", style="green"), False: Text("missed", style="red")}[
+        figure.met
+    ]
     return (
         f"  {figure.name}",
         f"{number(figure.value)} {figure.unit}",

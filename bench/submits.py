@@ -32,9 +32,17 @@ def measure(run: Run) -> list[Figure]:
     ours = rates["lucius"]
     return [
         compared(
-            PART, "durable submits", "req/s", ours, "FastAPI no-op, pydantic body", rates["typed"], at_least(0.5)
+            PART,
+            "durable submits",
+            "req/s",
+            ours,
+            baseline="FastAPI no-op, pydantic body",
+            against=rates["typed"],
+            aim=at_least(0.5),
         ),
-        compared(PART, "durable submits", "req/s", ours, "FastAPI no-op, raw request", rates["raw"]),
+        compared(
+            PART, "durable submits", "req/s", ours, baseline="FastAPI no-op, raw body", against=rates["raw"]
+        ),
         plain(PART, "time of a submit under load, p99", "ms", [one.p99_ms for one in times]),
         plain(PART, "ceiling of the load generator", "req/s", rates["socket"]),
     ]  # fmt: skip
