@@ -110,7 +110,7 @@ def _route_standard_logs(level: int, out: TextIO, shared: list[Processor], endin
 
 
 def _without_colours(_logger: Any, _method: str, line: EventDict) -> EventDict:
-    """uvicorn adds its message once more, with escape codes."""
+    """Uvicorn adds its message once more, with escape codes."""
     line.pop("color_message", None)
     return line
 
