@@ -1,4 +1,4 @@
-"""Callback tokens: the right to say one kind of thing about one attempt.
+"""Callback tokens: the right to report about one attempt.
 
 A token is `lct1.<key id>.<expiry>.<mac>`, the MAC an HMAC-SHA256 over the length-prefixed tenant,
 job, step, attempt, lease, expiry and audience. It carries no claims of its own: the reply names the

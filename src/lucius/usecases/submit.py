@@ -67,7 +67,12 @@ class Submit:
         self._workspace_root = workspace_root.rstrip("/")
 
     async def submit(
-        self, raw: bytes, principal: Principal, *, header_key: str | None = None, traceparent: str | None = None
+        self,
+        raw: bytes,
+        principal: Principal,
+        *,
+        header_key: str | None = None,
+        traceparent: str | None = None,
     ) -> Opened:
         """Accept a command given as bytes."""
         return await self.accept(parse(raw), principal, header_key=header_key, traceparent=traceparent)
