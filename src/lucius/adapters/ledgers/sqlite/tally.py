@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from lucius.core.job import Job
 
+_DISPATCHING = StepState.DISPATCHING
+
 
 class Tally:
     """Counts of jobs that are not over."""
@@ -44,13 +46,9 @@ class Tally:
             if not new.terminal:
                 self._hold(new.order.tenant_id, new.order.routing.mode, new.state, 1)
         if old is None:
-            self.unsent += sum(step.state is StepState.DISPATCHING for step in new.steps)
+            self.unsent += _unsent(new)
         elif old.steps is not new.steps:
-            for before, after in zip(old.steps, new.steps, strict=True):
-                if before is not after:
-                    self.unsent += (after.state is StepState.DISPATCHING) - (
-                        before.state is StepState.DISPATCHING
-                    )
+            self.unsent += _unsent(new) - _unsent(old)
 
     def _hold(self, tenant: str, mode: str, state: JobState, count: int) -> None:
         self._count(self.by_state, (tenant, state), count)
@@ -62,6 +60,16 @@ class Tally:
 
     @staticmethod
     def _count(counter: Counter[Any], key: Any, sign: int) -> None:
-        counter[key] += sign
-        if not counter[key]:
+        count = counter[key] + sign
+        if count:
+            counter[key] = count
+        else:
             del counter[key]  # tenants that are gone cost nothing
+
+
+def _unsent(job: Job) -> int:
+    count = 0
+    for step in job.steps:  # a loop: this runs for every decision, and a generator costs three times as much
+        if step.state is _DISPATCHING:
+            count += 1
+    return count
