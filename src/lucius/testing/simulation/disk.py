@@ -7,6 +7,7 @@ told either way. A commit may also fail, as on a full disk; then the ledger must
 from __future__ import annotations
 
 import tempfile
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -61,8 +62,13 @@ class Disk:
     def __init__(self) -> None:
         where = str(_MEMORY) if _MEMORY.is_dir() else None
         self._directory = tempfile.TemporaryDirectory(prefix="lucius-simulation-", dir=where)
-        self.path = str(Path(self._directory.name) / "ledger.db")
+        self._files = count(1)
         self._commits: Commits | None = None
+        self.replace()
+
+    def replace(self) -> None:
+        """Use another file from now on: this one is still held by a start that failed."""
+        self.path = str(Path(self._directory.name) / f"ledger-{next(self._files)}.db")
 
     def open(
         self, plan: Plan, clock: Callable[[], int], on_failure: Callable[[BaseException], None]

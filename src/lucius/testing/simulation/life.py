@@ -12,7 +12,7 @@ from lucius.engines.outbox.engine import OutboxEngine
 from lucius.engines.outbox.intake import Intake
 from lucius.engines.outbox.recovery import recover
 from lucius.engines.outbox.relay import Relay
-from lucius.errors import LuciusError
+from lucius.errors import Broken, LuciusError
 from lucius.testing.jobs import START, render
 from lucius.testing.simulation.flaky import FlakyBus
 from lucius.testing.simulation.loop import OWNER, VirtualLoop, nap
@@ -20,6 +20,9 @@ from lucius.testing.simulation.loop import OWNER, VirtualLoop, nap
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
+    from lucius.core.commands import Command
+    from lucius.core.job import Job
+    from lucius.ports.ledger import Change
     from lucius.testing.simulation.disk import Disk
     from lucius.testing.simulation.plan import Plan
     from lucius.testing.simulation.watch import Watch
@@ -31,6 +34,19 @@ SWEEP = 1.0
 
 class GoneError(Exception):
     """The process died, or the answer was lost: the caller cannot know what became of its request."""
+
+
+class WatchedEngine(OutboxEngine):
+    """The engine; a decision that breaks the table is a broken promise, whoever catches it."""
+
+    broken: list[str]
+
+    def _decided(self, job: Job, command: Command) -> Change:
+        try:
+            return super()._decided(job, command)
+        except Broken as error:
+            self.broken.append(f"S2 {error.message}")
+            raise
 
 
 class Life:
@@ -60,9 +76,10 @@ class Life:
         self._watch.follow(self.ledger)
         self.bus = FlakyBus(self._plan, self._watch, self._loop, self.clock)
         relay = Relay(self.ledger, self.bus)
-        self.engine = OutboxEngine(
+        self.engine = WatchedEngine(
             self.ledger, relay, render=render, tell=lambda *_: (), clock=self.clock, chance=self._chance
         )
+        self.engine.broken = self._watch.broken
         self._relay = relay
         self._due = DueJobs(self.ledger, self.bus, self.engine, clock=self.clock, page=2)
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 HEAL = 12.0
 """Virtual seconds after which nothing goes wrong any more."""
+WELL = 8.0
+"""Virtual seconds after that within which everything that may be sent must be."""
 PATIENCE = 400.0
 """Virtual seconds within which everything must be over then."""
 _SHAPES: tuple[tuple[int, ...], ...] = ((1,), (1, 1), (1, 1, 1), (1, 1, 1), (2, 1), (1, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 import zlib
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from lucius.testing.simulation.clients import Clients
 from lucius.testing.simulation.disk import Disk
 from lucius.testing.simulation.life import Life
 from lucius.testing.simulation.loop import VirtualLoop
-from lucius.testing.simulation.plan import HEAL, PATIENCE, Plan
+from lucius.testing.simulation.plan import HEAL, PATIENCE, WELL, Plan
 from lucius.testing.simulation.services import Services
 from lucius.testing.simulation.watch import Watch
 
@@ -57,14 +58,17 @@ class World:
         loop, plan = self.loop, self.plan
         loop.call_soon(self._begin)
         loop.call_later(HEAL, self._heal)
+        loop.call_later(HEAL + WELL, self._check_sent)
         for step in plan.kills:
             loop.alarms[step] = self._kill
         loop.run(self._over, HEAL + PATIENCE)
+        self.watch.broken += loop.errors
         if self.life is None and not self.watch.broken:
+            asyncio._set_running_loop(loop)  # noqa: SLF001 - one more start, to look at what is there
             self._restart()
+            asyncio._set_running_loop(None)  # noqa: SLF001
         if self.life is not None and not self.watch.broken:
             self.watch.finish(self.life.ledger, kind=plan.kind)
-        self.watch.broken += loop.errors
         outcome = self._outcome()
         self._end()
         return outcome
@@ -94,10 +98,18 @@ class World:
 
     def _restart(self) -> None:
         self.lives += 1
-        self.life = Life(self.lives, self.loop, self.disk, self.plan, self.watch)
+        try:
+            self.life = Life(self.lives, self.loop, self.disk, self.plan, self.watch)
+        except Exception as error:  # noqa: BLE001 - whatever keeps it from starting is the finding
+            self.watch.broken.append(f"L5 it does not start again: {error!r}")
+            self.disk.replace()
 
     def _heal(self) -> None:
         self.plan.healed = True
+
+    def _check_sent(self) -> None:
+        if self.life is not None:
+            self.watch.check_sent(self.life.clock())
 
     def _outcome(self) -> Outcome:
         jobs = self.watch.jobs

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from lucius.wire.messages import DirectiveMessage, ReplyMessage
 
 READER = Subscription(name="services", topics=topics())
-_COSTLY = ("vanish", "ack only", "late ack", "late result", "retry")
+_COSTLY = ("vanish", "ack only", "late ack", "late result", "retry", "change of mind")
 _CHEAP = ("no ack", "twice", "conflict", "result first", "beat", "abandon")
+_STATUS = {"retry": "FAILED_RETRY", "change of mind": "FAILED_RETRY", "final": "FAILED_FINAL"}
 _AT = "2026-01-27T10:00:00Z"
 
 
@@ -100,7 +101,7 @@ class Services:
             await self._answer(directive, result, answers)
         if behaviour == "twice":
             await self._send(directive, result, "twice")
-        if behaviour == "conflict":
+        if behaviour in {"conflict", "change of mind"}:
             await self._send(directive, _result(directive, "other"), "other")
 
     async def _answer(
@@ -146,7 +147,7 @@ def _beat(directive: DirectiveMessage) -> HeartbeatMessage:
 
 
 def _result(directive: DirectiveMessage, behaviour: str) -> ResultMessage:
-    status = {"retry": "FAILED_RETRY", "final": "FAILED_FINAL"}.get(behaviour, "SUCCEEDED")
+    status = _STATUS.get(behaviour, "SUCCEEDED")
     return ResultMessage(
         status=status,  # type: ignore[arg-type]
         timestamp=_AT,

@@ -8,11 +8,12 @@ one job per key (S8). At the end: the whole story of every job once more.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from lucius.core.events import AttemptCreated
-from lucius.core.promises import check_decision, check_directives, check_history, check_slots
-from lucius.core.states import COUNTED_JOB, RUNNING_JOB
+from lucius.core.events import AttemptCreated, ReplyRefused
+from lucius.core.promises import check_decision, check_directives, check_history
+from lucius.core.states import ACTIVE_STEP, RUNNING_JOB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from lucius.ports.bus import Message
     from lucius.ports.ledger import Change
 
+_FREE = frozenset({"SUCCEEDED", "FAILED_FINAL", "CANCELLED", "PAUSED"})
 _ALL_OUTBOX = "SELECT job_id, step_index, attempt_no FROM outbox"
 
 
@@ -81,6 +83,8 @@ class Watch:
             job = self.jobs.get(message.properties.get("job_id", ""))
             if job is None:
                 self._note("S10", f"{key} is sent before its attempt is durable")
+            elif message.topic != job.order.routing.topic:
+                self._note("S10", f"{key} left its pinned route for {message.topic}")
             elif key not in self._sent and job.state not in RUNNING_JOB:
                 self._note("S11", f"{key} is sent for the first time while its job is {job.state}")
 
@@ -97,6 +101,9 @@ class Watch:
 
     def finish(self, ledger: SqliteLedger, *, kind: bool) -> None:
         """Everything should be over."""
+        keys = Counter(job.order.idempotency_hash for job in self.jobs.values())
+        for key in (key for key, number in keys.items() if number > 1):
+            self._note("S8", f"{keys[key]} jobs for {key}")
         rows: dict[str, list[tuple[int, int]]] = {}
         for job_id, step_index, attempt_no in ledger.reader.query(_ALL_OUTBOX):
             rows.setdefault(job_id, []).append((step_index, attempt_no))
@@ -133,7 +140,10 @@ class Watch:
         self.commits += 1
         for change in changes:
             job = change.decision.job
-            self._found(check_decision(self.jobs.get(job.job_id), change.decision))
+            old = self.jobs.get(job.job_id)
+            self._found(check_decision(old, change.decision))
+            if old is not None:
+                self._check_refusals(old, change)
             if len(change.outbox) != len(change.decision.created):
                 self._note("S10", f"{job.job_id}: an attempt without its directive")
             for row in change.outbox:
@@ -141,19 +151,40 @@ class Watch:
             self.jobs[job.job_id] = job
         ledger = self._ledger
         if ledger is not None and not ledger._filling.changes:  # noqa: SLF001 - decided equals durable now
-            self._found(check_slots(self.jobs.values(), dict(ledger.tally.tenant)))
-        self._check_limit()
+            self._check_slots(ledger)
 
-    def _check_limit(self) -> None:
-        if self._limit is None:
-            return
-        held: dict[str, int] = {}
+    def _check_refusals(self, old: Job, change: Change) -> None:
+        """The first result of the current attempt is never refused, whatever came before it."""
+        for event in change.decision.events:
+            if not isinstance(event, ReplyRefused) or event.reply != "RESULT" or old.terminal:
+                continue
+            step = old.step(event.step_id)
+            if step is None or step.attempt is None or step.state not in ACTIVE_STEP:
+                continue
+            current = (step.attempt.attempt_no, step.attempt.lease_id) == (event.attempt_no, event.lease_id)
+            if current and step.result is None:
+                self._note("S6", f"{old.job_id}: the result of the current attempt is {event.verdict}")
+
+    def check_sent(self, now: int) -> None:
+        """The bus has been well for longer than five seconds: nothing that may go waits for it (L2)."""
         for job in self.jobs.values():
-            if job.state in COUNTED_JOB:
-                held[job.order.tenant_id] = held.get(job.order.tenant_id, 0) + 1
+            for step in job.steps if job.state in RUNNING_JOB else ():
+                if (
+                    step.state.value == "DISPATCHING"
+                    and step.attempt
+                    and step.attempt.created_at < now - 5_000
+                ):
+                    self._note("L2", f"{job.job_id}: {step.step_id} waits for a bus that is well")
+
+    def _check_slots(self, ledger: SqliteLedger) -> None:
+        """Slots are held by jobs that are neither over nor paused, and by no others."""
+        held = Counter(job.order.tenant_id for job in self.jobs.values() if job.state.value not in _FREE)
+        counted = ledger.tally.tenant
+        if held != counted:
+            self._note("S12", f"slots are held by {dict(held)}, counted are {dict(counted)}")
         for tenant, number in held.items():
             # A reply of a paused job's step puts it back to work: it may overdraw by that much.
-            if number > self._limit + self._woken(tenant):
+            if self._limit is not None and number > self._limit + self._woken(tenant):
                 self._note("S12", f"{tenant} holds {number} slots of {self._limit}")
 
     def _woken(self, tenant: str) -> int:

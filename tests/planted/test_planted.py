@@ -1,0 +1,70 @@
+"""Our own tests are tested: every planted bug must be noticed, and the code without one must pass."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import lucius
+from tests.planted.catalogue import CATALOGUE, SIMULATION, Plant
+
+SOURCE = Path(lucius.__file__).parent
+ROOT = Path(__file__).parents[2]
+LONGEST = 120.0
+
+
+def noticed(plant: Plant | None, directory: Path, command: tuple[str, ...]) -> tuple[bool, str]:
+    """Run what should notice on a copy of the code that has the bug; whether it did, and its last words."""
+    tree = directory / "lucius"
+    shutil.copytree(SOURCE, tree, ignore=shutil.ignore_patterns("__pycache__"))
+    if plant is not None:
+        file = tree / plant.file
+        text = file.read_text()
+        assert text.count(plant.old) == 1, f"{plant.file} no longer has this once: {plant.old!r}"
+        file.write_text(text.replace(plant.old, plant.new))
+    ended = subprocess.run(
+        [sys.executable, *command],
+        check=False,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(directory), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+    )
+    shutil.rmtree(tree)
+    by_simulation = "simulation --seed" in ended.stdout  # the line that replays what it found
+    by_suite = re.search(r"^1 failed", ended.stdout, re.MULTILINE) is not None
+    return by_simulation or by_suite, (ended.stdout + ended.stderr)[-600:]
+
+
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[Plant, Future[tuple[bool, str]]]:
+    """Every plant tried, as many at a time as there are cores."""
+    pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+    tried = {
+        plant: pool.submit(noticed, plant, tmp_path_factory.mktemp(plant.trap), plant.found_by)
+        for plant in CATALOGUE
+    }
+    pool.shutdown(wait=True)
+    return tried
+
+
+@pytest.mark.parametrize("plant", CATALOGUE, ids=lambda plant: f"{plant.trap} {plant.what}")
+def test_a_planted_bug_is_noticed(plant: Plant, trials: dict[Plant, Future[tuple[bool, str]]]) -> None:
+    """What this trap would do to a user, our tests see first."""
+    caught, said = trials[plant].result()
+    assert caught, f"nobody noticed: {said}"
+
+
+def test_the_code_without_a_bug_passes(tmp_path: Path) -> None:
+    """The copy itself is not what is noticed: without a plant the same seeds find nothing."""
+    caught, said = noticed(None, tmp_path, (*SIMULATION[:-1], "200"))
+    assert not caught, said
+    assert "200 schedules, 0 with a broken promise" in said
