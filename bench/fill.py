@@ -66,7 +66,7 @@ def _rows(
 
 
 def check(home: Path, count: int, ids: list[str]) -> None:
-    """The filled ledger is one that Lucius could have written: a small one is verified, a large one probed."""
+    """The filled ledger is one Lucius could have written: a small one is verified, a large one probed."""
     path = home / "ledger.db"
     if count <= CHUNK:
         found = verify_ledger(path)
