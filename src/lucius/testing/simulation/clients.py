@@ -1,24 +1,44 @@
-"""People: they submit, lose the answer and submit again, pause, resume, cancel."""
+"""People: they submit, lose the answer and submit again, pause, resume, cancel, retry."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+from typing import TYPE_CHECKING, cast
 
 from lucius.core import commands as cmd
 from lucius.core.admission import Limits
 from lucius.core.decide import Verdict
 from lucius.core.states import JobState
 from lucius.errors import Saturated, Unavailable
+from lucius.security.principal import ANONYMOUS
 from lucius.testing.jobs import START, claim, job_id, order
 from lucius.testing.simulation.life import GoneError
 from lucius.testing.simulation.loop import nap
 from lucius.testing.simulation.plan import HEAL
+from lucius.usecases.control import Control
 
 if TYPE_CHECKING:
     from lucius.core.protocol import Protocol
+    from lucius.ports.schematics import Schematics
+    from lucius.testing.simulation.life import Life
     from lucius.testing.simulation.schedule import World
 
 TENANTS = ("acme", "globex")
+
+
+class OneLimit:
+    """As much of the schematics as a retry needs: the same limits for everybody."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def current(self) -> OneLimit:
+        """The catalogue: this."""
+        return self
+
+    def limits(self, _: str) -> Limits:
+        """The limits of a tenant."""
+        return self._limits
 
 
 class Clients:
@@ -55,11 +75,10 @@ class Clients:
             if life is None:
                 await nap(0.3)
                 continue
-            self._ids += 1
             wanted = order(
                 tenant=tenant,
                 steps=steps,
-                job_id=job_id(number=self._ids),
+                job_id=self._new_id(),
                 accepted_at=life.clock(),
                 not_before=not_before,
                 idempotency_hash=key,
@@ -83,6 +102,9 @@ class Clients:
         if not known or life is None:
             return
         wanted = draw.choice(known)
+        if watch.jobs[wanted].state in (JobState.FAILED_FINAL, JobState.CANCELLED):
+            await self._retry(life, wanted)
+            return
         command = draw.choice((cmd.Pause(), cmd.Pause(), cmd.Resume(), cmd.Resume(), cmd.Cancel()))
         if isinstance(command, cmd.Cancel):
             command = cmd.Cancel(force=draw.random() < 0.3)
@@ -92,6 +114,24 @@ class Clients:
             return
         if isinstance(command, cmd.Cancel) and answer.verdict is Verdict.ACCEPTED:
             watch.cancelled.add(wanted)
+
+    async def _retry(self, life: Life, wanted: str) -> None:
+        """Run a job again that did not end well, and ask for it twice."""
+        control = Control(
+            life.engine,
+            life.ledger,
+            cast("Schematics", OneLimit(self._limits)),
+            clock=life.clock,
+            new_id=self._new_id,
+        )
+        with contextlib.suppress(GoneError, Saturated, Unavailable):
+            first, again = [await life.call(lambda _: control.retry(wanted, ANONYMOUS)) for _ in range(2)]
+            if first.job.job_id != again.job.job_id and not self._world.watch.jobs[first.job.job_id].terminal:
+                self._world.watch.broken.append(f"S8 {wanted} is retried by two jobs")
+
+    def _new_id(self) -> str:
+        self._ids += 1
+        return job_id(number=self._ids)
 
     async def resume_all(self) -> None:
         """Whatever is paused goes on."""

@@ -60,6 +60,7 @@ class Life:
         self._watch = watch
         self._leases = 0
         self._calls: set[asyncio.Future[Any]] = set()
+        self._dead = False
         self.failed = False
         """The ledger could not be written: the process is about to end."""
         self.context = copy_context()
@@ -94,6 +95,8 @@ class Life:
 
     async def call(self, ask: Callable[[OutboxEngine], Awaitable[T]]) -> T:
         """Ask as over HTTP; raises `GoneError` when no answer comes."""
+        if self._dead:
+            raise GoneError
         future: asyncio.Future[Any] = self._loop.create_future()
         self._calls.add(future)
         self._start(self._serve(ask, future))
@@ -107,6 +110,7 @@ class Life:
 
     def kill(self) -> None:
         """End at once, like a kill -9."""
+        self._dead = True
         self._loop.kill(self.number)
         self.bus.die()
         self._disk.let_go(self.ledger, self._plan)

@@ -101,7 +101,8 @@ class Watch:
 
     def finish(self, ledger: SqliteLedger, *, kind: bool) -> None:
         """Everything should be over."""
-        keys = Counter(job.order.idempotency_hash for job in self.jobs.values())
+        first = [job.order for job in self.jobs.values() if job.order.ancestor_id is None]
+        keys = Counter(order.idempotency_hash for order in first)
         for key in (key for key, number in keys.items() if number > 1):
             self._note("S8", f"{keys[key]} jobs for {key}")
         rows: dict[str, list[tuple[int, int]]] = {}
