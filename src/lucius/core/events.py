@@ -175,6 +175,11 @@ AnyEvent = (
 )
 
 
+def tag(event: type[Event]) -> str:
+    """The public name of a kind of event."""
+    return str(event.__struct_config__.tag)
+
+
 def kind(event: Event) -> str:
     """The public name of an event."""
-    return str(type(event).__struct_config__.tag)
+    return tag(type(event))

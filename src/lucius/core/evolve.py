@@ -69,14 +69,14 @@ def natural_state(job: Job) -> JobState:
 
 
 def _move_job(job: Job, event: ev.Event, state: JobState, **changes: Any) -> Job:
-    if state is not job.state and (job.state, state) not in JOB_TRANSITIONS.get(ev.kind(event), ()):
+    if state is not job.state and (job.state, state) not in _JOB_MOVES[type(event)]:
         message = f"job {job.job_id}: {ev.kind(event)} may not move {job.state} to {state}"
         raise Broken(message)
     return replace(job, state=state, version=event.seq, updated_at=event.at, **changes)
 
 
 def _with_step(job: Job, event: ev.Event, step: Step, state: StepState, **changes: Any) -> tuple[Step, ...]:
-    if state is not step.state and (step.state, state) not in STEP_TRANSITIONS.get(ev.kind(event), ()):
+    if state is not step.state and (step.state, state) not in _STEP_MOVES[type(event)]:
         message = (
             f"job {job.job_id} step {step.step_id}: {ev.kind(event)} may not move {step.state} to {state}"
         )
@@ -280,3 +280,7 @@ _APPLY: dict[type[ev.Event], Callable[[Job, Any], Job]] = {
     # The only trace of a refused reply is its number: not even `updated_at` moves.
     ev.ReplyRefused: lambda job, event: replace(job, version=event.seq),
 }
+
+#: The table by event class: what is asked for on every change should not be spelled out each time.
+_JOB_MOVES = {event: JOB_TRANSITIONS.get(ev.tag(event), frozenset()) for event in _APPLY}
+_STEP_MOVES = {event: STEP_TRANSITIONS.get(ev.tag(event), frozenset()) for event in _APPLY}

@@ -5,7 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class JobState(StrEnum):
+class State(StrEnum):
+    """A name that is hashed as the string it is: states are looked up in tables all the time."""
+
+    __hash__ = str.__hash__
+
+
+class JobState(State):
     """Where a job stands, exactly."""
 
     QUEUED = "QUEUED"
@@ -19,7 +25,7 @@ class JobState(StrEnum):
     CANCELLED = "CANCELLED"
 
 
-class StepState(StrEnum):
+class StepState(State):
     """Where a step stands, exactly."""
 
     PENDING = "PENDING"
