@@ -34,15 +34,15 @@ class EngineFaults:
         assert (await harness.step(job)).dispatch_failures == 0
 
     async def test_an_absent_bus_is_not_stormed(self, harness: EngineHarness) -> None:
-        """Trap B7: fifty waiting directives are not fifty publishings a sweep."""
+        """Trap B7: of fifty waiting directives one at a time asks whether the bus is back, sweeps or not."""
         harness.bus.away = True
         for _ in range(50):
             await harness.opened()
         await harness.rest()
-        tries = harness.bus.tries
+        before = len(harness.bus.tries)
         for _ in range(5):
             await harness.after(2 * MINUTE)
-        assert harness.bus.tries - tries <= 10
+        assert set(harness.bus.tries[before:]) <= {1}
 
     async def test_a_bus_that_never_comes_back_ends_the_step(self, harness: EngineHarness) -> None:
         """At the dispatch deadline the job fails, with that reason, on its first attempt."""
@@ -59,15 +59,19 @@ class EngineFaults:
     async def test_a_poisoned_directive_stops_nobody(self, harness: EngineHarness) -> None:
         """Trap B6: what the bus will never take fails alone and in time, without spinning."""
         harness.bus.poison.add("POISON")
+        harness.bus.away = True
+        good = [await harness.opened(steps=protocol("ocr"))]
         bad = await harness.opened(steps=protocol("poison"))
-        good = [await harness.opened(steps=protocol("ocr")) for _ in range(3)]
+        good += [await harness.opened(steps=protocol("ocr")) for _ in range(3)]
+        await harness.rest()
+        await harness.bus_back()
         assert sorted(await harness.waiting()) == sorted(job.job_id for job in good)
         for job in good:
             await harness.control(job, cmd.Cancel(force=True))
-        tries = harness.bus.tries
+        before = len(harness.bus.tries)
         for _ in range(6):
             await harness.after(10 * MINUTE)
-        assert harness.bus.tries - tries <= 12
+        assert len(harness.bus.tries) - before <= 12
         over = await harness.job(bad)
         assert over.error is not None
         assert (over.error.code, over.attempts_total) == ("DISPATCH_DEADLINE", 1)

@@ -19,7 +19,8 @@ class FaultyBus:
         self.away = False
         self.poison: set[str] = set()
         """Subjects that this bus refuses for good."""
-        self.tries = 0
+        self.tries: list[int] = []
+        """How many messages each publishing offered, taken or not."""
         self.taken: list[Message] = []
 
     @property
@@ -29,7 +30,7 @@ class FaultyBus:
 
     async def publish(self, messages: Sequence[Message]) -> None:
         """Take them, unless cut off or poisoned."""
-        self.tries += 1
+        self.tries.append(len(messages))
         if self.away:
             raise Unavailable("The bus is away", code="BUS_AWAY")
         bad = [message.message_id for message in messages if message.subject in self.poison]
