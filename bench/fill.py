@@ -6,6 +6,7 @@ day far away; they belong to eight tenants in turn and were accepted evenly over
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,9 @@ def fill(home: Path, count: int, source: Path, tell: Callable[[str], None]) -> l
                 ledger.executemany(insert[table], many)
         tell(f"filling the ledger: {last:,} of {count:,} jobs")
     ledger.close()
+    tell("writing the ledger to disk")
+    with (home / "ledger.db").open("rb") as written:
+        os.fsync(written.fileno())  # or the first commits would wait for all of it
     return ids
 
 
