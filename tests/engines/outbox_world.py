@@ -46,7 +46,7 @@ class OutboxWorld(EngineHarness):
         self.due = DueJobs(self.ledger, self.bus, engine, clock=self.clock)
         self.tasks = [
             asyncio.create_task(self.relay.run(engine.note)),
-            asyncio.create_task(Intake(self.bus, engine).run()),
+            asyncio.create_task(Intake(self.bus, engine, sleep=asyncio.sleep).run()),
         ]
         await recover(self.ledger, self.relay)
 

@@ -162,7 +162,7 @@ def build(settings: Settings, *, on_failure: OnFailure | None = None) -> Lucius:
         traces=watching.traces,
         hub=watching.hub,
         duties=_duties(settings, access, driving),
-        intakes=tuple(Intake(driving.observed_bus, engine) for _ in range(INTAKES)),
+        intakes=tuple(Intake(driving.observed_bus, engine, sleep=nature.sleep) for _ in range(INTAKES)),
         sender=sender,
         echo=_echo(settings, driving),
         jwks=access.jwks,

@@ -87,7 +87,7 @@ class Life:
     async def _main(self) -> None:
         self._start(self._relay.run(self.engine.note))
         for _ in range(2):
-            self._start(Intake(self.bus, self.engine).run())
+            self._start(Intake(self.bus, self.engine, sleep=nap).run())
         await recover(self.ledger, self._relay, page=2)
         while True:
             if not (await self._due.run_once()).more:
