@@ -82,3 +82,10 @@ def test_what_is_over_has_no_further_attempt() -> None:
     with pytest.raises(Broken, match="may not move SUCCEEDED to CANCELLED"):
         evolve(job, ev.JobCancelled(seq=job.version + 1, at=START))
     assert job.state is JobState.SUCCEEDED
+
+
+def test_a_finished_job_stands_at_its_last_step() -> None:
+    """There is always a step to name."""
+    story = Story()
+    assert (story.job.current_index, story.job.attempts_total) == (0, 1)
+    assert (story.finished().job.current_index, story.job.attempts_total) == (2, 3)
