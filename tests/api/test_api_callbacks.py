@@ -18,7 +18,11 @@ async def test_ack_heartbeat_and_result_carry_a_job_to_its_end(api: World) -> No
     directive = lent["directive"]
     assert directive["jobId"] == job_id
     acked = (await api.say("ack", directive)).json()
-    assert (acked["verdict"], acked["state"], acked["step_state"]) == ("accepted", "IN_PROGRESS", "IN_PROGRESS")
+    assert (acked["verdict"], acked["state"], acked["step_state"]) == (
+        "accepted",
+        "IN_PROGRESS",
+        "IN_PROGRESS",
+    )
     assert acked["lease_expires_at"].endswith("Z")
     assert acked["cancel_requested"] is False
     beat = (await api.say("heartbeat", directive, progress=0.5, message="page 2 of 4")).json()
@@ -114,6 +118,7 @@ async def test_forged_tokens_change_nothing(api: World) -> None:
         lease_id=directive["lease_id"],
     )
     token = directive["callback_token"]
+    await api.sent(job_id)
     before = (await api.get(f"/v1/jobs/{job_id}")).json()
     keys = api.lucius.duties[-1]._keys  # type: ignore[attr-defined]
     expires = int(token.split(".")[2])
@@ -132,7 +137,9 @@ async def test_forged_tokens_change_nothing(api: World) -> None:
             "attempt_no": other.attempt_no,
             "lease_id": other.lease_id,
         }
-        answer = await api.post("/v1/callbacks/result", body | {"status": "SUCCEEDED", "callback_token": token})
+        answer = await api.post(
+            "/v1/callbacks/result", body | {"status": "SUCCEEDED", "callback_token": token}
+        )
         assert answer.status_code == 401, (name, answer.text)
     assert (await api.get(f"/v1/jobs/{job_id}")).json() == before
 

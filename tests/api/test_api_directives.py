@@ -94,6 +94,15 @@ async def test_receiving_has_bounds(api: World) -> None:
         assert refused["errors"][0]["pointer"] == pointer
 
 
+async def test_a_long_poll_ends_when_lucius_goes_down(api: World) -> None:
+    """Whoever waits for directives at the drain is sent home with none, and is told so by an answer."""
+    waiting = [asyncio.create_task(api.take(*types, wait_seconds=30)) for types in (("OCR",), ("OCR", "SIS"))]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    api.lucius.hub.close()
+    assert await asyncio.gather(*waiting) == [[], []]
+
+
 async def test_a_receiver_that_hangs_up_takes_nothing_with_it(api: World) -> None:
     """A directive that comes after its receiver is gone goes to the next one, at its first delivery."""
     waiting = asyncio.create_task(api.take("OCR", "SIS", wait_seconds=30))

@@ -13,7 +13,9 @@ from lucius.testing.hostile import valid
 from tests.api.world import World, problem
 
 
-@pytest.mark.parametrize("path", ["/", "/nope", "/v1", "/v1/jobs/", "/v1/orchestrate/", "/docs", "/v2/jobs", "//"])
+@pytest.mark.parametrize(
+    "path", ["/", "/nope", "/v1", "/v1/jobs/", "/v1/orchestrate/", "/docs", "/v2/jobs", "//"]
+)
 async def test_unknown_routes_are_problems(api: World, path: str) -> None:
     """A path that is not served is a 404 problem and never a redirect."""
     found = problem(await api.client.get(path), 404, "UNKNOWN_ROUTE")
@@ -64,15 +66,21 @@ class Breaks:
         self.error = error
 
     async def submit(self, *_: object, **__: object) -> None:
+        """Fail."""
         raise self.error
 
     async def job(self, *_: object) -> None:
+        """Fail."""
         raise self.error
 
 
 @pytest.mark.parametrize(
     "error",
-    [RuntimeError("secret hunter2"), Broken("job x: secret hunter2"), ExceptionGroup("g", [ValueError("hunter2")])],
+    [
+        RuntimeError("secret hunter2"),
+        Broken("job x: secret hunter2"),
+        ExceptionGroup("g", [ValueError("hunter2")]),
+    ],
 )
 async def test_unexpected_errors_tell_an_incident_and_nothing_else(api: World, error: Exception) -> None:
     """A failure inside is 500 INTERNAL with an id, on the short way and through the framework."""
@@ -89,7 +97,9 @@ async def test_unexpected_errors_tell_an_incident_and_nothing_else(api: World, e
 
 async def test_what_is_away_is_503_with_a_time_to_come_back(api: World) -> None:
     """An unavailable part is told without its name or address."""
-    broken = _with(api.api.busy["/v1/orchestrate"].services, submit=Breaks(Unavailable("/data/ledger.db is gone")))
+    broken = _with(
+        api.api.busy["/v1/orchestrate"].services, submit=Breaks(Unavailable("/data/ledger.db is gone"))
+    )
     api.api.busy["/v1/orchestrate"].services = broken
     answer = await api.post("/v1/orchestrate", valid())
     problem(answer, 503, "UNAVAILABLE")

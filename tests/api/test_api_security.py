@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.routing import Route
 
+from lucius.runtime import nature
 from lucius.security.principal import Role
-from lucius.testing.forgeries import forged_keys
+from lucius.testing.forgeries import forged_jwts, forged_keys
 from lucius.testing.hostile import valid
-from tests.api.world import NO_SUCH, World, problem
+from tests.api.world import NO_SUCH, World, problem, world
+from tests.security.builders import the_issuer
 
 R = Role
 ANYBODY = frozenset[Role]()
@@ -33,7 +36,10 @@ ROUTES: dict[tuple[str, str], tuple[frozenset[Role], Any]] = {
     ("POST", "/v1/callbacks/result"): (ANYBODY, {}),
     ("POST", "/v1/callbacks/batch"): (ANYBODY, {"replies": [{}]}),
     ("POST", "/v1/directives:receive"): (SERVICE, {"step_types": ["OCR"]}),
-    ("POST", "/v1/directives:settle"): (SERVICE, {"settlements": [{"lock_token": "x", "outcome": "complete"}]}),
+    ("POST", "/v1/directives:settle"): (
+        SERVICE,
+        {"settlements": [{"lock_token": "x", "outcome": "complete"}]},
+    ),
     ("POST", "/v1/directives:renew"): (SERVICE, {"lock_tokens": ["x"]}),
     ("GET", "/v1/jobs"): (READ, None),
     ("GET", "/v1/jobs/{jobId}"): (READ, None),
@@ -102,14 +108,16 @@ async def test_every_operation_is_in_the_openapi_document(api: World) -> None:
     assert {(method.upper(), path) for path, item in paths.items() for method in item} == set(ROUTES)
 
 
-@pytest.mark.parametrize("route", WITH_ID, ids=lambda route: " ".join(route))
+@pytest.mark.parametrize("route", WITH_ID, ids=" ".join)
 async def test_somebody_elses_job_is_a_job_that_does_not_exist(api: World, route: tuple[str, str]) -> None:
     """A foreign id, an unknown id and an impossible id give the same bytes, and nothing happens."""
     job_id = await api.fail(tenant_id="acme")
     before = (await api.get(f"/v1/jobs/{job_id}")).json()
     stranger = api.key(*Role, tenants={"globex"})
     owner = api.key(*Role, tenants={"acme"})
-    answers = [await ask(api, route, stranger, name) for name in (job_id, NO_SUCH, "no%20id", "x" * 300, "é:x")]
+    answers = [
+        await ask(api, route, stranger, name) for name in (job_id, NO_SUCH, "no%20id", "x" * 300, "é:x")
+    ]
     assert {answer.status_code for answer in answers} == {404}
     assert len({answer.content for answer in answers}) == 1
     assert len({tuple(sorted(answer.headers.items())) for answer in answers}) == 1
@@ -117,7 +125,7 @@ async def test_somebody_elses_job_is_a_job_that_does_not_exist(api: World, route
     assert (await ask(api, route, owner, job_id)).status_code != 404
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: " ".join(route))
+@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
 async def test_each_route_wants_its_role(api: World, route: tuple[str, str]) -> None:
     """Without a credential 401, without the role 403, with it neither; ids play no part in that."""
     may = ROUTES[route][0]
@@ -136,7 +144,7 @@ async def test_each_route_wants_its_role(api: World, route: tuple[str, str]) -> 
             problem(answer, 403, "FORBIDDEN")
 
 
-@pytest.mark.parametrize("route", SYSTEM_WIDE, ids=lambda route: " ".join(route))
+@pytest.mark.parametrize("route", SYSTEM_WIDE, ids=" ".join)
 async def test_what_concerns_everybody_needs_a_key_for_everybody(api: World, route: tuple[str, str]) -> None:
     """An administrator of one tenant cannot look at, or act on, the whole system."""
     problem(await ask(api, route, api.key(*Role, tenants={"acme"})), 403, "TENANT_FORBIDDEN")
@@ -185,6 +193,21 @@ async def test_forged_keys_open_nothing(api: World) -> None:
     problem(await api.get("/v1/jobs", twice), 401, "UNAUTHENTICATED")
 
 
+async def test_forged_tokens_of_the_issuer_open_nothing(tmp_path: Path) -> None:
+    """With an issuer configured its token is let in, every forgery of it is refused, nobody else comes in."""
+    issuer, keys = the_issuer(), tmp_path / "jwks.json"
+    keys.write_bytes(issuer.jwks())
+    async with world(jwt_issuer=issuer.url, jwt_audience=issuer.audience, jwt_jwks=str(keys)) as api:
+        good = issuer.token(nature.now_ms(), roles=["read", "submit"])
+        assert (await api.get("/v1/jobs", {"authorization": f"Bearer {good}"})).status_code == 200
+        assert await api.submit({"authorization": f"Bearer {good}"})
+        problem(await api.get("/v1/jobs"), 401, "UNAUTHENTICATED")
+        for name, text in forged_jwts(issuer, nature.now_ms()).items():
+            raw = f"Bearer {text}".encode("utf-8", "surrogatepass")
+            answer = await api.client.get("/v1/jobs", headers={b"authorization": raw})
+            assert answer.status_code in {401, 403}, name  # 403: genuine, but good for nothing here
+
+
 @pytest.mark.parametrize(
     ("headers", "code"),
     [
@@ -195,14 +218,16 @@ async def test_forged_keys_open_nothing(api: World) -> None:
         ({"origin": "http://127.0.0.1:9999"}, "ORIGIN_REFUSED"),
     ],
 )
-@pytest.mark.parametrize("path", ["/v1/orchestrate", "/v1/directives:receive", "/v1/jobs", "/healthz", "/metrics"])
+@pytest.mark.parametrize(
+    "path", ["/v1/orchestrate", "/v1/directives:receive", "/v1/jobs", "/healthz", "/metrics"]
+)
 async def test_open_mode_serves_no_other_site(api: World, path: str, headers: dict, code: str) -> None:
     """Without credentials a request that names another host or comes from another page is refused."""
     posted = path.count("/") > 1 and path != "/v1/jobs"
-    body = {"json": valid() if "orch" in path else {}} if posted else {}
-    answer = await api.client.request("POST" if posted else "GET", path, headers=headers, **body)
+    body: Any = (valid() if "orch" in path else {}) if posted else None
+    answer = await api.client.request("POST" if posted else "GET", path, headers=headers, json=body)
     problem(answer, 403, code)
-    fine = await api.client.request("POST" if posted else "GET", path, **body)
+    fine = await api.client.request("POST" if posted else "GET", path, json=body)
     assert fine.status_code in {200, 202}
 
 

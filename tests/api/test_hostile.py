@@ -13,8 +13,6 @@ from tests.api.world import World
 MAX_REFUSAL = 32 * 1024
 
 
-
-
 async def test_every_hostile_body_is_refused_with_its_code_and_makes_nothing(api: World) -> None:
     """Whatever is wrong with a body, the answer is a small problem with that code, and no job exists."""
     wrong = []

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 
+from lucius.core.events import kind
 from lucius.entrypoints.api.app import LuciusApi
 from lucius.runtime import nature
 from lucius.runtime.bootstrap import Lucius
@@ -79,6 +80,14 @@ class World:
         return await self.client.post(
             f"/v1/callbacks/{kind}", json=body, headers={"authorization": f"Bearer {token}"}
         )
+
+    async def sent(self, job_id: str) -> None:
+        """Wait until the ledger knows that the bus has the job's directive."""
+        query = self.api.state.services.query
+        job = await self.lucius.ledger.job(job_id)
+        async for page in query.follow(job, after=0, beat=60):
+            if any(kind(event) == "directive.published" for event in page):
+                return
 
     async def fail(self, headers: dict | None = None, **changes: Any) -> str:
         """The id of a job that has failed for good."""

@@ -245,15 +245,20 @@ def flipped(binding: Binding) -> dict[str, Binding]:
     replace = msgspec.structs.replace
     return {
         "tenant": replace(binding, tenant_id=binding.tenant_id + "x"),
-        "job": replace(binding, job_id=binding.job_id[:-1] + "f"),
+        "job": replace(binding, job_id=_changed(binding.job_id)),
         "step": replace(binding, step_id="other"),
         "attempt": replace(binding, attempt_no=binding.attempt_no + 1),
-        "lease": replace(binding, lease_id=binding.lease_id[:-1] + "f"),
+        "lease": replace(binding, lease_id=_changed(binding.lease_id)),
         "border": replace(
             binding, tenant_id=binding.tenant_id + binding.job_id[0], job_id=binding.job_id[1:]
         ),
         "swapped": replace(binding, job_id=binding.lease_id, lease_id=binding.job_id),
     }
+
+
+def _changed(text: str) -> str:
+    """The text with another last character."""
+    return text[:-1] + ("e" if text.endswith("f") else "f")
 
 
 def forged_keys(text: str) -> dict[str, str]:

@@ -35,7 +35,16 @@ class Hub:
 
     def __init__(self) -> None:
         self._followers: dict[str, set[asyncio.Event]] = {}
-        self.closed = False
+        self._closed = asyncio.Event()
+
+    @property
+    def closed(self) -> bool:
+        """True when Lucius is going down."""
+        return self._closed.is_set()
+
+    async def wait_closed(self) -> None:
+        """Wait for the end, beside whatever else is waited for."""
+        await self._closed.wait()
 
     def notify(self, job_id: str) -> None:
         """Something happened to this job."""
@@ -49,8 +58,8 @@ class Hub:
                 self.notify(change.decision.job.order.job_id)
 
     def close(self) -> None:
-        """Send every follower home: Lucius is going down."""
-        self.closed = True
+        """Send everybody who waits home: Lucius is going down."""
+        self._closed.set()
         for job_id in tuple(self._followers):
             self.notify(job_id)
 

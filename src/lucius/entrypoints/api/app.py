@@ -43,7 +43,10 @@ class LuciusApi(FastAPI):
                     await plain(scope, receive, send)
                     return
             elif method == "HEAD":
-                scope, send = headless(scope, send)
+                inner, send = headless(scope, send)
+                await super().__call__(inner, receive, send)
+                scope["route"] = inner.get("route")
+                return
         await super().__call__(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:

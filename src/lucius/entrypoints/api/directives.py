@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lucius.entrypoints.api.door import Call, Receive
     from lucius.entrypoints.api.problems import Answer
     from lucius.ports.bus import Delivery
-    from lucius.usecases.directives import DirectiveDesk, Wanted
+    from lucius.usecases.directives import Wanted
 
 
 async def receive(call: Call) -> Answer:
@@ -28,7 +28,7 @@ async def receive(call: Call) -> Answer:
     wanted = desk.wanted(principal, asked.step_types, asked.tenants)
     found = await desk.take(wanted, asked.max)
     if not found and asked.wait_seconds:
-        found = await _while_listening(desk, wanted, asked, call.receive)
+        found = await _while_listening(call, wanted, asked)
     return json_answer(200, b'{"directives":[' + b",".join(map(_lent, found)) + b"]}")
 
 
@@ -76,22 +76,24 @@ def _lent(delivery: Delivery) -> bytes:
     return head[:-1] + b',"directive":' + delivery.message.body + b"}"
 
 
-async def _while_listening(
-    desk: DirectiveDesk, wanted: Wanted, asked: ReceiveRequest, receive: Receive
-) -> list[Delivery]:
-    """Wait for directives, but only as long as somebody is there to take them."""
+async def _while_listening(call: Call, wanted: Wanted, asked: ReceiveRequest) -> list[Delivery]:
+    """Wait for directives, but only as long as somebody is there to take them and Lucius stays."""
+    services = call.services
     async with asyncio.TaskGroup() as group:
-        work = group.create_task(desk.await_some(wanted, asked.max, asked.wait_seconds))
-        gone = group.create_task(_hung_up(receive))
+        work = group.create_task(services.directives.await_some(wanted, asked.max, asked.wait_seconds))
+        gone = group.create_task(_hung_up(call.receive))
+        end = group.create_task(services.events_hub.wait_closed())
         try:
-            await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((work, gone, end), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            gone.cancel()
-            if not work.done():
-                work.cancel()
-    if work.cancelled():
+            left = gone.done()
+            for task in (work, gone, end):
+                task.cancel()
+    if not work.cancelled():
+        return work.result()
+    if left:
         raise ClientGoneError
-    return work.result()
+    return []
 
 
 async def _hung_up(receive: Receive) -> None:

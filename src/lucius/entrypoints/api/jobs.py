@@ -42,13 +42,13 @@ async def list_jobs(api: Api, who: Who, filters: Annotated[JobFilters, Query()])
     return reply(shapes.JobPage(jobs=[job_summary(job, redact) for job in found], next_cursor=cursor))
 
 
-@router.get("/{jobId}", responses=answers({200: JobView}, 404), operation_id="getJob")
+@router.get("/{jobId}", responses=answers({200: JobView}, 404, 405), operation_id="getJob")
 async def get_job(api: Api, who: Who, job_id: JobId) -> Response:
     """One job with its steps."""
     return reply(job_view(await api.query.job(job_id, who), redact))
 
 
-@router.get("/{jobId}/steps", responses=answers({200: shapes.StepList}, 404), operation_id="getSteps")
+@router.get("/{jobId}/steps", responses=answers({200: shapes.StepList}, 404, 405), operation_id="getSteps")
 async def get_steps(api: Api, who: Who, job_id: JobId) -> Response:
     """The steps of a job, in order."""
     job = await api.query.job(job_id, who)
@@ -57,7 +57,9 @@ async def get_steps(api: Api, who: Who, job_id: JobId) -> Response:
 
 @router.get(
     "/{jobId}/events",
-    responses=answers({200: shapes.EventPage, 204: None}, 404, also={200: {MEDIA_TYPE: {"type": "string"}}}),
+    responses=answers(
+        {200: shapes.EventPage, 204: None}, 404, 405, also={200: {MEDIA_TYPE: {"type": "string"}}}
+    ),
     operation_id="getEvents",
 )
 async def get_events(  # noqa: PLR0917 - FastAPI passes them by name
@@ -88,7 +90,7 @@ async def get_events(  # noqa: PLR0917 - FastAPI passes them by name
 
 
 @router.get(
-    "/{jobId}/explain", responses=answers({200: shapes.ExplanationView}, 404), operation_id="explainJob"
+    "/{jobId}/explain", responses=answers({200: shapes.ExplanationView}, 404, 405), operation_id="explainJob"
 )
 async def explain_job(api: Api, who: Who, job_id: JobId) -> Response:
     """Why the job stands where it stands."""
@@ -96,7 +98,9 @@ async def explain_job(api: Api, who: Who, job_id: JobId) -> Response:
 
 
 @router.get(
-    "/{jobId}/deliveries", responses=answers({200: shapes.DeliveryList}, 404), operation_id="getDeliveries"
+    "/{jobId}/deliveries",
+    responses=answers({200: shapes.DeliveryList}, 404, 405),
+    operation_id="getDeliveries",
 )
 async def get_deliveries(api: Api, who: Who, job_id: JobId) -> Response:
     """What became of the webhooks of a job."""
@@ -107,7 +111,7 @@ async def get_deliveries(api: Api, who: Who, job_id: JobId) -> Response:
 @router.post(
     "/{jobId}:cancel",
     status_code=202,
-    responses=answers({200: JobView, 202: JobView}, 400, 404, 409, 413, 415),
+    responses=answers({200: JobView, 202: JobView}, 400, 404, 405, 409, 413, 415),
     openapi_extra=body_of(CancelRequest, required=False),
     operation_id="cancelJob",
 )
@@ -128,7 +132,7 @@ async def cancel_job(
 @router.post(
     "/{jobId}:pause",
     status_code=202,
-    responses=answers({200: JobView, 202: JobView}, 404, 409),
+    responses=answers({200: JobView, 202: JobView}, 404, 405, 409),
     operation_id="pauseJob",
 )
 async def pause_job(api: Api, who: Who, job_id: JobId) -> Response:
@@ -139,7 +143,7 @@ async def pause_job(api: Api, who: Who, job_id: JobId) -> Response:
 
 @router.post(
     "/{jobId}:resume",
-    responses=answers({200: JobView}, 404, 409, 429),
+    responses=answers({200: JobView}, 404, 405, 409, 429),
     operation_id="resumeJob",
 )
 async def resume_job(api: Api, who: Who, job_id: JobId) -> Response:
@@ -150,7 +154,7 @@ async def resume_job(api: Api, who: Who, job_id: JobId) -> Response:
 @router.post(
     "/{jobId}:retry",
     status_code=202,
-    responses=answers({202: shapes.Accepted}, 404, 409, 429),
+    responses=answers({202: shapes.Accepted}, 404, 405, 409, 429),
     operation_id="retryJob",
 )
 async def retry_job(api: Api, who: Who, job_id: JobId) -> Response:
