@@ -203,9 +203,11 @@ async def test_forged_tokens_of_the_issuer_open_nothing(tmp_path: Path) -> None:
         assert await api.submit({"authorization": f"Bearer {good}"})
         problem(await api.get("/v1/jobs"), 401, "UNAUTHENTICATED")
         for name, text in forged_jwts(issuer, nature.now_ms()).items():
+            if "nbf" in name:
+                continue  # one second before its time: that one is judged where the test owns the clock
             raw = f"Bearer {text}".encode("utf-8", "surrogatepass")
-            answer = await api.client.get("/v1/jobs", headers={b"authorization": raw})
-            assert answer.status_code in {401, 403}, name  # 403: genuine, but good for nothing here
+            answer = await api.client.get("/v1/protocols", headers={b"authorization": raw})
+            assert answer.status_code in {401, 403}, name  # 403: genuine, but it names no tenant or role
 
 
 @pytest.mark.parametrize(
