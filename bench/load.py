@@ -36,6 +36,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     count: int
     statuses: dict[int, int]
+    p10_ms: float
     p50_ms: float
     p99_ms: float
     cpu_seconds: float
@@ -139,6 +140,7 @@ async def generate(spec: Spec) -> Load:
         seconds=seconds,
         count=spec.count,
         statuses=feed.statuses,
+        p10_ms=times[len(times) // 10] * 1000,
         p50_ms=times[len(times) // 2] * 1000,
         p99_ms=times[int(len(times) * 0.99)] * 1000,
         cpu_seconds=cpu,
