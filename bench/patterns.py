@@ -44,8 +44,8 @@ class Pattern:
             (table, [[self._cell(value) for value in row] for row in rows]) for table, rows in tables.items()
         ]
 
-    def rows(self, number: int, at: int, into: dict[str, list[Filled]]) -> str:
-        """Add the rows of a job accepted at that time to those of each table; its id."""
+    def rows(self, number: int, at: int, into: dict[str, list[Filled]]) -> None:
+        """Add the rows of a job accepted at that time to those of each table."""
         chance = os.urandom(64).hex()
         job_id = f"{at >> 16:08x}-{at & 0xFFFF:04x}-7{chance[:3]}-8{chance[3:6]}-{chance[6:18]}"
         shift = at - self._accepted_at
@@ -62,7 +62,6 @@ class Pattern:
                 ])
                 for row in rows
             ])  # fmt: skip
-        return job_id
 
     def _cell(self, value: Any) -> Any:
         """A constant, a Moment that is shifted, or a Text with holes."""

@@ -8,22 +8,25 @@ from bench.figures import Figure, Outcome
 from bench.show import number
 from bench.where import Where
 
-WIDTH = 760
-LEFT = 300
+WIDTH = 860
+LEFT = 390
 ROW = 24
 STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#333}.dim{fill:#777}.good{fill:#2e7d5b}.bad{fill:#c0563f}"
     ".aim{stroke:#333;stroke-dasharray:3 3}"
     "@media(prefers-color-scheme:dark){text{fill:#ddd}.dim{fill:#999}.aim{stroke:#ddd}}"
 )
-COLOURS = ("#2e7d5b", "#3f6fb5", "#b5803f", "#8a5bb0", "#b0485f", "#4a9aa5", "#7c8a3a", "#9a6b52", "#5c6f82")
+COLOURS = (
+    "#2e7d5b", "#3f6fb5", "#c98a3a", "#8a5bb0", "#b0485f", "#4a9aa5", "#8c9a3a", "#9a6b52",
+    "#5c6f82", "#7cc09f", "#9db8e0", "#e6c48f", "#c7a8de", "#de9dab", "#a3d3da", "#c9d28f",
+)  # fmt: skip
 
 
 def aims(outcome: Outcome) -> str:
     """Every figure that has an aim, as a share of it: beyond the line is better."""
     judged = [figure for figure in outcome.figures if figure.aim is not None]
     body = []
-    scale = (WIDTH - LEFT - 90) / 2
+    scale = (WIDTH - LEFT - 130) / 2
     for place, figure in enumerate(judged):
         top = 30 + place * ROW
         share = min(2.0, max(0.02, _share(figure)))
@@ -33,7 +36,7 @@ def aims(outcome: Outcome) -> str:
             f'<rect class="{kind}" x="{LEFT}" y="{top}" width="{share * scale:.0f}" height="16" rx="2"/>'
         )
         told = f"{_judged(figure)} ({figure.aim})"
-        body.append(f'<text class="dim" x="{LEFT + share * scale + 6:.0f}" y="{top + 13}">{told}</text>')
+        body.append(f'<text class="dim" x="{WIDTH - 4}" y="{top + 13}" text-anchor="end">{told}</text>')
     height = 40 + len(judged) * ROW
     line = LEFT + scale
     body.append(f'<line class="aim" x1="{line:.0f}" x2="{line:.0f}" y1="22" y2="{height - 12}"/>')
@@ -59,7 +62,7 @@ def spent(found: dict[str, Where]) -> str:
             left += width
         body.append(f'<text class="dim" x="{left + 6:.0f}" y="{top + 20}">{where.total:.0f} µs</text>')
     for place, name in enumerate(names):
-        left, top = 70 + (place % 2) * 340, 108 + (place // 2) * 20
+        left, top = 70 + (place % 2) * 390, 108 + (place // 2) * 20
         both = " / ".join(f"{where.areas.get(name, 0):.0f}" for where in found.values())
         body.append(f'<rect x="{left}" y="{top}" width="12" height="12" fill="{colours[name]}"/>')
         body.append(f'<text x="{left + 18}" y="{top + 11}">{escape(name)}</text>')
@@ -84,7 +87,7 @@ def _judged(figure: Figure) -> str:
 
 def _label(figure: Figure) -> str:
     if figure.part == "growth":
-        return f"1,000,000 : 1,000 jobs, {figure.name}"
+        return f"1,000 times the jobs: {figure.name}"
     return f"{figure.name} : {figure.baseline}" if figure.baseline else figure.name
 
 
