@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
+import json
 import resource
 import threading
 from pathlib import Path
@@ -30,6 +33,34 @@ def test_sigterm_drains_and_loses_nothing(tmp_path: Path) -> None:
         server.terminate()
         assert set(ledger.states()) == {"SUCCEEDED"}
         assert ledger.breaches() == []
+
+
+def connection(server: Server) -> contextlib.closing[http.client.HTTPConnection]:
+    """One that can be left waiting for its answer."""
+    return contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60))
+
+
+def test_sigterm_ends_streams_and_long_polls_at_once(tmp_path: Path) -> None:
+    """Whoever waits for Lucius is told of its end: an empty answer, a finished stream, no waiting."""
+    body = {
+        "tenant_id": "acme", "request_type": "OCR", "schema_version": "1", "payload": {},
+        "input_ref": {"uri": "s3://b/in.pdf"}, "output_ref": {"uri": "s3://b/out/"},
+    }  # fmt: skip
+    patience = {"LUCIUS_DRAIN_SECONDS": "600"}
+    with Server(tmp_path, "--services", "none", environment=patience) as server:
+        server.start()
+        with server.calling() as caller:
+            _, job = caller.post("/v1/orchestrate", body)
+        with connection(server) as poll, connection(server) as stream:
+            asked = json.dumps({"step_types": ["SIS"], "wait_seconds": 30})
+            poll.request("POST", "/v1/directives:receive", asked, {"content-type": "application/json"})
+            stream.request("GET", f"/v1/jobs/{job['jobId']}/events", headers={"accept": "text/event-stream"})
+            with stream.getresponse() as told:
+                assert told.readline().startswith(b"retry:")
+                assert server.terminate() == 0
+                assert b"job.accepted" in told.read()
+            with poll.getresponse() as answer:
+                assert (answer.status, json.loads(answer.read())) == (200, {"directives": []})
 
 
 def test_a_second_lucius_on_the_same_data_is_refused(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class Engine(Protocol):
         ...
 
     async def republish(self, job_ids: list[str]) -> int:
-        """Send the unsent directives of these jobs now (empty: of all); how many were offered."""
+        """Send the open directives of these jobs again now; how many were offered."""
         ...
 
     def waiting(self) -> dict[str, int]:

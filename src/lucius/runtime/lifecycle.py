@@ -25,9 +25,7 @@ from lucius.security.redaction import redact
 from lucius.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-
-    import uvicorn
+    from collections.abc import AsyncIterator, Callable
 
     from lucius.ports.duties import Duty
     from lucius.runtime.settings import Settings
@@ -113,13 +111,13 @@ async def _stop(lucius: Lucius, background: asyncio.Task[None]) -> None:
 
 async def serve(settings: Settings, *, announce: Callable[[Lucius, str], None] | None = None) -> int:
     """Serve HTTP until told to stop; 0, or 1 when something broke."""
-    import uvicorn  # other commands should not pay for it
+    from lucius.runtime.server import Server  # other commands should not pay for it
 
     configure_logs(redact=redact, clock=nature.now_ms, level=settings.log_level, style=settings.log_style)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.set_threshold(*GC_THRESHOLDS)
     failed: list[BaseException] = []
-    server: uvicorn.Server | None = None
+    server: Server | None = None
 
     def broken(error: BaseException) -> None:
         failed.append(error)
@@ -127,47 +125,21 @@ async def serve(settings: Settings, *, announce: Callable[[Lucius, str], None] |
             "a part has failed; stopping", reason=str(error), exc_info=error
         )
         if server is not None:
-            server.should_exit = True
+            server.stop()
 
     async with running(settings, on_failure=broken) as lucius:
-        config = uvicorn.Config(
-            lucius.app,
-            host=settings.host,
-            port=settings.port,
-            http="httptools",
-            loop="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            date_header=False,
-            backlog=4096,
-            timeout_graceful_shutdown=max(1, int(settings.drain_seconds)),
-        )
-        server = uvicorn.Server(config)
-        _keep_signals(server)
+
+        def drain() -> None:
+            lucius.state.phase = "draining"
+            lucius.hub.close()
+
+        server = Server(lucius.app, settings, drain)
         gc.collect()
         gc.freeze()
         if announce is not None:
             announce(lucius, settings.base_url)
         await server.serve()
     return 1 if failed else 0
-
-
-def _keep_signals(server: uvicorn.Server) -> None:
-    """Uvicorn raises a signal again once it has closed its sockets; that would end us before we drain."""
-    capture = server.capture_signals
-
-    @contextlib.contextmanager
-    def quietly() -> Iterator[None]:
-        with capture():
-            try:
-                yield
-            finally:
-                server._captured_signals.clear()  # noqa: SLF001  there is no public way to say so
-
-    server.capture_signals = quietly  # type: ignore[method-assign]
 
 
 def run(settings: Settings, *, announce: Callable[[Lucius, str], None] | None = None) -> int:

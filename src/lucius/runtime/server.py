@@ -1,0 +1,62 @@
+"""The HTTP server: uvicorn, with signals that drain instead of ending the process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from starlette.types import ASGIApp
+
+    from lucius.runtime.settings import Settings
+
+
+class Server(uvicorn.Server):
+    """Stops at SIGTERM or Ctrl-C; `drain` lets go of streams and long polls, so that nobody is waited for."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, drain: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                host=settings.host,
+                port=settings.port,
+                http="httptools",
+                loop="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                date_header=False,
+                backlog=4096,
+                timeout_graceful_shutdown=max(1, int(settings.drain_seconds)),
+            )
+        )
+        self._drain = drain
+
+    def stop(self) -> None:
+        """Take nothing new and end; asked a second time, end at once."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self._drain()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """In place of uvicorn's own, which raises the signal again before anything could drain."""
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        with contextlib.suppress(ValueError, RuntimeError):  # not the main thread: others handle signals
+            for number in signals:
+                loop.add_signal_handler(number, self.stop)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(ValueError, RuntimeError):
+                for number in signals:
+                    loop.remove_signal_handler(number)
