@@ -7,7 +7,7 @@ import msgspec
 from lucius.core.job import Fault, StepResult
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
+class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Base of everything that can be asked of a job."""
 
 

@@ -10,7 +10,7 @@ import msgspec
 from lucius.core.job import Fault, Ref, StepResult
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag_field="type"):
     """Base: the number within its job, and when."""
 
     seq: int

@@ -82,7 +82,7 @@ def _with_step(job: Job, event: ev.Event, step: Step, state: StepState, **change
         )
         raise Broken(message)
     new = replace(step, state=state, updated_at=event.at, **changes)
-    return (*job.steps[: step.index], new, *job.steps[step.index + 1 :])
+    return job.steps[: step.index] + (new,) + job.steps[step.index + 1 :]  # noqa: RUF005  half the time
 
 
 def _find(job: Job, step_id: str) -> Step:

@@ -13,14 +13,14 @@ Ref = dict[str, Any]
 """A reference: an object with a `uri` and whatever metadata its owner likes."""
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Fault(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """Why something failed, for people and for programs."""
 
     code: str
     message: str = ""
 
 
-class Routing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Routing(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """Where a job's messages go and why; computed once, never again."""
 
     mode: str
@@ -32,7 +32,7 @@ class Routing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     decision_reason: str
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Order(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What was asked for: fixed when the job is accepted."""
 
     job_id: str
@@ -61,7 +61,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     extensions: dict[str, Any] = {}
 
 
-class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StepResult(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What a service reported about one attempt. Two equal results are one result."""
 
     status: str
@@ -70,7 +70,7 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: Fault | None = None
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One try at a step: committed before anything of it is published."""
 
     attempt_no: int
@@ -85,7 +85,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     acked_at: int | None = None
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One step of a job."""
 
     step_id: str
@@ -105,7 +105,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     completed_at: int | None = None
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """A job as it stands. `version` is the number of its last event."""
 
     order: Order

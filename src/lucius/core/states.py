@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from lucius.core.names import Name, quick
 
 
-class State(StrEnum):
-    """A name that is hashed as the string it is: states are looked up in tables all the time."""
-
-    __hash__ = str.__hash__
-
-
-class JobState(State):
+@quick
+class JobState(Name):
     """Where a job stands, exactly."""
 
     QUEUED = "QUEUED"
@@ -25,7 +20,8 @@ class JobState(State):
     CANCELLED = "CANCELLED"
 
 
-class StepState(State):
+@quick
+class StepState(Name):
     """Where a step stands, exactly."""
 
     PENDING = "PENDING"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from lucius.core.job import Job, Step
 
+_SUCCEEDED = StepState.SUCCEEDED
 PUBLISH_GRACE = 2_000
 """How long the fast path may take to publish before the sweep does it."""
 
@@ -29,6 +30,8 @@ def due_at(job: Job) -> int | None:
     # A pause stops the deadline, and what is being cancelled has only its step in flight to wait for.
     nearest = job.deadline_at if job.paused_at is None and job.state is not JobState.CANCELLING else None
     for step in job.steps:
+        if step.state is _SUCCEEDED:
+            continue
         timer = _timer(job, step, running=running)
         if timer is not None and (nearest is None or timer < nearest):
             nearest = timer

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 
+from lucius.core.names import Name, quick
 
-class BusCapabilities(msgspec.Struct, frozen=True, kw_only=True):
+
+class BusCapabilities(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a bus can and cannot do."""
 
     volatile: bool
@@ -21,7 +22,7 @@ class BusCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     max_batch: int
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Bytes with the properties brokers route by."""
 
     message_id: str
@@ -35,7 +36,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     """`priority`, a number, orders one tenant's messages where the bus can: the highest first."""
 
 
-class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+class Delivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A message lent to one receiver until it is settled or its lock runs out."""
 
     message: Message
@@ -44,7 +45,8 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     delivery_count: int
 
 
-class Settlement(StrEnum):
+@quick
+class Settlement(Name):
     """How a receiver gives a delivery back."""
 
     COMPLETE = "complete"
@@ -52,7 +54,7 @@ class Settlement(StrEnum):
     DEAD_LETTER = "dead_letter"
 
 
-class Settle(msgspec.Struct, frozen=True, kw_only=True):
+class Settle(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One settlement: which lock, how, and why."""
 
     lock_token: str
@@ -60,7 +62,7 @@ class Settle(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+class Subscription(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A named reader of some topics that takes only some subjects (empty: all)."""
 
     name: str
@@ -68,7 +70,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     subjects: tuple[str, ...] = ()
 
 
-class DeadMessage(msgspec.Struct, frozen=True, kw_only=True):
+class DeadMessage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A message nobody could settle."""
 
     message: Message

@@ -18,7 +18,7 @@ from lucius.core.job import Fault, Job
 from lucius.ports.deliveries import NewDelivery
 
 
-class LedgerCapabilities(msgspec.Struct, frozen=True, kw_only=True):
+class LedgerCapabilities(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a ledger can and cannot do."""
 
     durable: bool
@@ -27,7 +27,7 @@ class LedgerCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     """Several processes may write at the same time."""
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Jobs that hold a slot right now, counted from the rows themselves."""
 
     tenant_jobs: int
@@ -35,7 +35,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     system_jobs: int
 
 
-class OutboxRow(msgspec.Struct, frozen=True, kw_only=True):
+class OutboxRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A directive, byte for byte, as it goes and goes again. Written once with its attempt."""
 
     message_id: str
@@ -54,7 +54,7 @@ class OutboxRow(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A decision with everything that is committed beside it."""
 
     decision: Decision
@@ -62,7 +62,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     deliveries: tuple[NewDelivery, ...] = ()
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The idempotency key of a submission, in its own key space."""
 
     tenant_id: str
@@ -72,14 +72,14 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A derived key is given back when its job fails or is cancelled."""
 
 
-class Opened(msgspec.Struct, frozen=True, kw_only=True):
+class Opened(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of a submission: its own job, or the one that already had the key."""
 
     job: Job
     duplicate: bool
 
 
-class JobQuery(msgspec.Struct, frozen=True, kw_only=True):
+class JobQuery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Which jobs to list, newest first."""
 
     tenants: frozenset[str] | None = None
@@ -93,7 +93,7 @@ class JobQuery(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 50
 
 
-class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job that failed for good, until somebody runs it again."""
 
     job_id: str
@@ -104,7 +104,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     redriven_as: str | None = None
 
 
-class Census(msgspec.Struct, frozen=True, kw_only=True):
+class Census(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Figures for people on call."""
 
     by_state: dict[str, int]

@@ -25,6 +25,7 @@ class WireMessage(
     msgspec.Struct,
     frozen=True,
     kw_only=True,
+    gc=False,
     omit_defaults=True,
     tag_field="type",
     rename={"job_id": "jobId", "step_id": "stepId"},

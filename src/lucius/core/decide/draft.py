@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -10,9 +9,11 @@ import msgspec
 from lucius.core.events import Event
 from lucius.core.evolve import evolve
 from lucius.core.job import Fault, Job
+from lucius.core.names import Name, quick
 
 
-class Verdict(StrEnum):
+@quick
+class Verdict(Name):
     """How a command was judged."""
 
     ACCEPTED = "accepted"
@@ -24,14 +25,14 @@ class Verdict(StrEnum):
     REFUSED = "refused"
 
 
-class Chance(msgspec.Struct, frozen=True, kw_only=True):
+class Chance(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a decision may draw on: an id for a lease, and a number in [0, 1) for jitter."""
 
     lease_id: str
     spread: float = 0.5
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The answer of the core. Whoever executes it commits it first."""
 
     job: Job
@@ -75,6 +76,8 @@ class Draft:
 
     def decision(self, verdict: Verdict) -> Decision:
         """The finished value."""
+        if not (self.created or self.republish or self.refusal):  # most of them
+            return Decision(job=self.job, events=tuple(self.events), verdict=verdict)
         return Decision(
             job=self.job,
             events=tuple(self.events),

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     Render = Callable[[Job, int], OutboxRow]
     Tell = Callable[[Job | None, Job, Sequence[Event]], tuple[NewDelivery, ...]]
 
+#: Commands that never lead to a new attempt or a wait, so that nothing is drawn for them.
+_DRAWS_NOTHING = frozenset({cmd.Published, cmd.Ack, cmd.Heartbeat})
+_UNUSED = Chance(lease_id="")
+
 
 class OutboxEngine:
     """Drives jobs by one commit per decision. Clock, ids and jitter are given, never taken."""
@@ -55,14 +59,18 @@ class OutboxEngine:
         return self._ledger.create(claim, opener)
 
     def report(self, tenant_id: str, job_id: str, reply: cmd.Reply) -> Awaitable[Answer]:
-        """Judge what a service says now, answer when it is durable. Somebody else's job is no job."""
+        """Judge what a service says now, answer when it is durable."""
+        return _answered(self.judge(tenant_id, job_id, reply))
+
+    def judge(self, tenant_id: str, job_id: str, reply: cmd.Reply) -> Awaitable[Change | None]:
+        """`report` for who needs no answer. Somebody else's job is no job."""
 
         def judge(job: Job, _: Usage) -> Change:
             if job.order.tenant_id != tenant_id:
                 return Change(decision=Decision(job=job, events=(), verdict=Verdict.UNKNOWN))
             return self._decided(job, reply)
 
-        return _answered(self._ledger.change(job_id, judge))
+        return self._ledger.change(job_id, judge)
 
     def control(self, job_id: str, command: cmd.Command, limits: Limits) -> Awaitable[Answer]:
         """Cancel, pause, resume. A paused job gave its slot back and must find a free one."""
@@ -95,7 +103,8 @@ class OutboxEngine:
         return self._relay.waiting()
 
     def _decided(self, job: Job, command: cmd.Command) -> Change:
-        return self._change(job, decide(job, command, self._clock(), self._chance()))
+        chance = _UNUSED if type(command) in _DRAWS_NOTHING else self._chance()
+        return self._change(job, decide(job, command, self._clock(), chance))
 
     def _change(self, before: Job | None, decision: Decision) -> Change:
         job = decision.job

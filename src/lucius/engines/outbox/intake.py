@@ -13,8 +13,8 @@ from lucius.wire.replies import command_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from lucius.engines.outbox.engine import OutboxEngine
     from lucius.ports.bus import Bus, Delivery, Message
-    from lucius.ports.engine import Engine
     from lucius.wire.messages import ReplyMessage
 
 REPLIES = Subscription(name="lucius", topics=reply_topics())
@@ -28,7 +28,7 @@ class Intake:
     def __init__(
         self,
         bus: Bus,
-        engine: Engine,
+        engine: OutboxEngine,
         *,
         sleep: Callable[[float], Awaitable[None]],
         batch: int = 500,
@@ -55,7 +55,7 @@ class Intake:
             outcome, reason = Settlement.COMPLETE, ""
             try:
                 reply = _read(delivery.message)
-                answers.append(self._engine.report(reply.tenant_id, reply.job_id, command_of(reply)))
+                answers.append(self._engine.judge(reply.tenant_id, reply.job_id, command_of(reply)))
             except (Invalid, Broken) as error:  # one reply that cannot be judged does not stop the others
                 outcome, reason = Settlement.DEAD_LETTER, f"{error.code}: {error.message}"
             settlements.append(Settle(lock_token=delivery.lock_token, outcome=outcome, reason=reason))
