@@ -214,7 +214,6 @@ tenants:
     mode: burst
     limits: {tenant_jobs: null, tenant_burst_jobs: 7}
     refs: {schemes: [s3], prefixes: []}
-    webhook_secret: env:ACME_WEBHOOK
   closed: {enabled: false}
 """
 
@@ -228,9 +227,9 @@ def test_tenants_stand_on_the_general_settings():
     assert (
         catalogue.limits("other") == other.limits == Limits(system_jobs=1000, tenant_jobs=50, retry_after=9)
     )
-    assert (acme.mode, acme.burst_allowed, acme.webhook_secret_ref) == ("BURST", True, "env:ACME_WEBHOOK")
+    assert (acme.mode, acme.burst_allowed) == ("BURST", True)
     assert (closed.enabled, closed.mode, closed.burst_allowed) == (False, None, False)
-    assert (other.tenant_id, other.enabled, other.webhook_secret_ref) == ("other", True, None)
+    assert (other.tenant_id, other.enabled) == ("other", True)
     assert (catalogue.default_mode, catalogue.two_grids) == ("DEFAULT", True)
 
 
@@ -263,10 +262,3 @@ def test_what_is_wrong_with_a_tenant_is_told_with_its_place(old, new, pointer, s
     [problem] = problems(tenants=TENANTS.replace(old, new, 1))
     assert problem.pointer == pointer
     assert said in problem.message
-
-
-def test_a_secret_written_by_mistake_is_not_repeated():
-    """The message about a secret in the wrong place does not show it."""
-    [problem] = problems(tenants=TENANTS.replace("env:ACME_WEBHOOK", "whsec_s3cr3t"))
-    assert problem.pointer == "/tenants/acme/webhook_secret"
-    assert "s3cr3t" not in str(problem)

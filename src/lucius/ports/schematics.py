@@ -50,8 +50,6 @@ class TenantSettings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     refs: RefRules = RefRules()
     """What of the reference policy is different for this tenant."""
-    webhook_secret_ref: str | None = None
-    """Where the tenant's webhook secret is kept (`env:NAME` or `file:/path`), never the secret."""
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):

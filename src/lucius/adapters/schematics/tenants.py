@@ -14,8 +14,7 @@ from lucius.ports.schematics import ConfigProblem, TenantSettings
 
 MODES = {"DEFAULT": DEFAULT, "SAFE": DEFAULT, "BURST": BURST}
 _TENANT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-_SECRET = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]{0,127}|file:/\S{1,500}")
-_KEYS = ("enabled", "mode", "burst_allowed", "limits", "refs", "webhook_secret")
+_KEYS = ("enabled", "mode", "burst_allowed", "limits", "refs")
 
 
 def build_tenants(
@@ -48,16 +47,4 @@ def _tenant(name: str, section: Section, defaults: TenantSettings) -> TenantSett
         burst_allowed=burst_allowed,
         limits=build_limits(section, defaults.limits, TENANT_LIMITS),
         refs=build_ref_rules(section),
-        webhook_secret_ref=_secret_ref(section),
     )
-
-
-def _secret_ref(section: Section) -> str | None:
-    value = section.values.get("webhook_secret")
-    if "webhook_secret" not in section:
-        return None
-    if isinstance(value, str) and _SECRET.fullmatch(value):
-        return value
-    # The value may be the secret itself, so it is not shown.
-    section.wrong("webhook_secret", "is not a place where a secret is kept", "write env:NAME or file:/path")
-    return None
