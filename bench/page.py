@@ -62,10 +62,12 @@ def profile(found: dict[str, Where]) -> str:
 
 def between(text: str, name: str, new: str) -> str:
     """The page with what stands between two markers replaced."""
-    start, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    if text.count(start) != 1 or text.count(end) != 1:
+        message = f"docs/performance.md must have {start} and {end} once each"
+        raise SystemExit(message)
     head, _, rest = text.partition(start)
-    _, _, tail = rest.partition(end)
-    return f"{head}{start}{new}{end}{tail}"
+    return f"{head}{start}\n{new}\n{end}{rest.partition(end)[2]}"
 
 
 def main() -> None:
