@@ -7,6 +7,7 @@ Nothing runs yet when it is done; `lifecycle.py` starts and stops it.
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +51,7 @@ from lucius.telemetry.gauges import bus_gauges, ledger_gauges
 from lucius.telemetry.journal import Journal
 from lucius.telemetry.metrics import Metrics
 from lucius.telemetry.observer import CommitObserver
-from lucius.telemetry.traces import Traces, open_traces, otlp_endpoint
+from lucius.telemetry.traces import Traces, attempt_traceparent, open_traces, otlp_endpoint
 from lucius.usecases.admin import Admin
 from lucius.usecases.control import Control
 from lucius.usecases.directives import DirectiveDesk
@@ -229,7 +230,7 @@ def _driving(settings: Settings, access: Access, watching: Watching, on_failure:
     engine = OutboxEngine(
         ledger,
         relay,
-        render=Directives(access.tokens.mint, callbacks),
+        render=Directives(access.tokens.mint, callbacks, span=partial(attempt_traceparent, watching.traces)),
         tell=deliveries_for,
         clock=clock,
         chance=nature.chance,

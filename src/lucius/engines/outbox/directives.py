@@ -21,12 +21,24 @@ def message_id(job_id: str, step_index: int, attempt_no: int) -> str:
     return f"{job_id}.{step_index}.{attempt_no}"
 
 
-class Directives:
-    """Renders directives. `mint` makes the callback token of an attempt."""
+def clients_span(job: Job, _step_id: str, _attempt_no: int) -> str | None:
+    """The span a directive names when nobody traces here: the client's own."""
+    return job.order.traceparent
 
-    def __init__(self, mint: Callable[[Job, str, Attempt], str], callback_urls: Mapping[str, str]) -> None:
+
+class Directives:
+    """Renders directives. `mint` makes the callback token of an attempt, `span` its traceparent."""
+
+    def __init__(
+        self,
+        mint: Callable[[Job, str, Attempt], str],
+        callback_urls: Mapping[str, str],
+        *,
+        span: Callable[[Job, str, int], str | None] = clients_span,
+    ) -> None:
         self._mint = mint
         self._callback_urls = dict(callback_urls)
+        self._span = span
 
     def __call__(self, job: Job, index: int) -> OutboxRow:
         """The outbox row of the current attempt at a step."""
@@ -51,7 +63,7 @@ class Directives:
                 lane=routing.lane,
                 routing_key_used=routing.routing_key_used,
                 correlation_id=order.correlation_id or order.job_id,
-                traceparent=order.traceparent,
+                traceparent=self._span(job, step.step_id, attempt.attempt_no),
                 schema_version=order.schema_version,
                 inputs=_inputs(job, index),
                 lease_expires_at=iso(attempt.lease_expires_at),
