@@ -15,6 +15,7 @@ class Ending(IntEnum):
     REFUSED = 1
     """The job failed or was cancelled, or what was asked for was refused."""
     USAGE = 2
+    """The command line is wrong, or what it names (a file, an address, a setting) is."""
     UNREACHABLE = 3
     """No Lucius answers, or what answers is none."""
     STILL_RUNNING = 4
@@ -22,6 +23,10 @@ class Ending(IntEnum):
     INTERRUPTED = 130
 
 
+_USAGE = frozenset({
+    "BAD_ENVELOPE", "BAD_JSON", "BAD_PAYLOAD", "BAD_SCOPE", "BAD_SETTINGS", "BAD_URL", "BAD_YAML",
+    "FILE_UNREADABLE", "KEY_FILE_UNREADABLE", "NO_SUCH_FILE", "TYPE_REQUIRED", "UNKNOWN_ROLE",
+})  # fmt: skip
 _UNREACHABLE = frozenset({"SERVER_UNREACHABLE", "ANSWER_LOST", "NOT_LUCIUS"})
 _NEXT = {
     "SERVER_UNREACHABLE": "Start one with `lucius up`, or name another with --url or LUCIUS_URL.",
@@ -50,6 +55,8 @@ def tell(error: LuciusError) -> int:
 
 def ending_of(error: LuciusError) -> Ending:
     """The exit code an error ends in."""
+    if error.code in _USAGE:
+        return Ending.USAGE
     return Ending.UNREACHABLE if error.code in _UNREACHABLE else Ending.REFUSED
 
 
