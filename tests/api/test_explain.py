@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from lucius.core.job import Job
 from lucius.core.states import JobState
@@ -59,6 +60,14 @@ def test_every_state_has_its_reason(row: str) -> None:
     assert (step is None) == job.terminal
     if step is not None:
         assert found.attempt_no == (step.attempt.attempt_no if step.attempt else None)
+
+
+def test_a_job_of_one_step_is_spoken_of_as_such() -> None:
+    """One step is not "all 1 steps"."""
+    job = job_of(next(row for row in TERMINAL if job_of(row).state is JobState.SUCCEEDED))
+    one, two = (replace(job, steps=job.steps[:1] * count) for count in (1, 2))
+    assert because_of(one, "terminal", job.updated_at) == "Its one step has succeeded."
+    assert because_of(two, "terminal", job.updated_at) == "All 2 steps have succeeded."
 
 
 def test_the_table_covers_every_state_and_every_kind() -> None:

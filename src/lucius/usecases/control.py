@@ -58,7 +58,7 @@ class Control:
         return await self._ask(job_id, principal, Resume())
 
     async def retry(self, job_id: str, principal: Principal) -> Opened:
-        """A new job that starts at the failed step. Asked twice, it is the same new job."""
+        """A new job that starts at the failed step. Asked twice, it is the same, unless that failed too."""
         old = await self._find(job_id, principal)
         if old.state not in _RETRYABLE:
             message = f"Only FAILED_FINAL and CANCELLED jobs can be retried; this one is {old.state}."

@@ -62,7 +62,8 @@ def duration(milliseconds: int) -> str:
 
 def _terminal(job: Job, _step: Step, _now: int) -> str:
     if job.state is JobState.SUCCEEDED:
-        return f"All {len(job.steps)} steps have succeeded."
+        steps = len(job.steps)
+        return f"All {steps} steps have succeeded." if steps > 1 else "Its one step has succeeded."
     if job.state is JobState.CANCELLED:
         return "The job was cancelled."
     why = f": {job.error.code}" if job.error else ""
@@ -79,9 +80,7 @@ def _service(job: Job, step: Step, now: int) -> str:
     recipe = job.order.protocol.steps[step.index]
     published = step.attempt.published_at if step.attempt else None
     since = f" for {duration(now - published)}" if published is not None else ""
-    return (
-        f"The directive of step {step.step_id} has waited{since} for a {recipe.service} service to take it."
-    )
+    return f"The directive of step {step.step_id} has waited{since} for {recipe.service} to take it."
 
 
 def _work(job: Job, step: Step, now: int) -> str:
@@ -89,7 +88,7 @@ def _work(job: Job, step: Step, now: int) -> str:
     share = f" ({step.progress:.0%} done)" if step.progress is not None else ""
     ends = step.attempt.lease_expires_at if step.attempt else now
     lease = f"its lease ends in {duration(ends - now)}" if ends > now else "its lease has ended"
-    return f"A {recipe.service} service is at work on step {step.step_id}{share}; {lease}."
+    return f"{recipe.service} is at work on step {step.step_id}{share}; {lease}."
 
 
 def _retry(_job: Job, step: Step, now: int) -> str:
