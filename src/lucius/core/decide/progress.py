@@ -23,7 +23,7 @@ def settle(draft: Draft) -> None:
     if job.state is JobState.CANCELLING:
         if not in_flight(job):
             finish_cancel(draft, None)
-    elif all(step.state is StepState.SUCCEEDED for step in job.steps):
+    elif job.steps[job.current_index].state is StepState.SUCCEEDED:  # then all of them are
         last = job.steps[-1].result
         draft.emit(ev.JobSucceeded, final_output=(last.output_ref if last else None) or job.order.output_ref)
     elif job.state is JobState.PAUSING:
