@@ -241,3 +241,11 @@ async def test_every_answer_is_private_and_plain(api: World) -> None:
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+async def test_the_first_key_ends_webhooks_to_this_machine(api: World) -> None:
+    """What only an open Lucius may call is refused from its first key on, without a restart."""
+    local = ["http://127.0.0.1:9/hook"]
+    assert (await api.post("/v1/orchestrate", valid(callback_urls=local))).status_code == 202
+    answer = await api.post("/v1/orchestrate", valid(callback_urls=local), api.key(Role.SUBMIT))
+    problem(answer, 422, "WEBHOOK_SCHEME")

@@ -79,7 +79,7 @@ def _sender(ledger: SqliteLedger) -> Sender:
 
     return Sender(
         deliveries=SqliteDeliveries(ledger.reader.query, write),
-        poster=Poster(policy=Policy(allow_loopback=True), resolver=nowhere),
+        poster=Poster(policy=lambda: Policy(allow_loopback=True), resolver=nowhere),
         signer=Signer(make_secret(b"k" * 32)),
         clock=lambda: 9,
         chance=lambda: 0.0,

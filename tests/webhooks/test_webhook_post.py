@@ -49,13 +49,13 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def test_rebinding_resolver_cannot_move_the_connection(dialled: list[str]) -> None:
     """First answer public, second private: one question is asked and only the judged address is dialled."""
     resolver = Turns(("93.184.216.34",), ("10.0.0.1",))
-    answer = await Poster(policy=Policy(), resolver=resolver).post(f"https://{HOST}/in", {}, b"{}")
+    answer = await Poster(policy=Policy, resolver=resolver).post(f"https://{HOST}/in", {}, b"{}")
     assert (answer.code, dialled, resolver.asked) == ("CONNECT_FAILED", ["93.184.216.34"], [HOST])
 
 
 async def test_rebinding_the_next_delivery_is_judged_anew(dialled: list[str]) -> None:
     """Each delivery asks and judges again, so yesterday's good answer opens nothing."""
-    poster = Poster(policy=Policy(), resolver=Turns(("93.184.216.34",), ("10.0.0.1",)))
+    poster = Poster(policy=Policy, resolver=Turns(("93.184.216.34",), ("10.0.0.1",)))
     answers = [await poster.post(f"https://{HOST}/in", {}, b"{}") for _ in range(2)]
     assert [answer.code for answer in answers] == ["CONNECT_FAILED", "WEBHOOK_ADDRESS"]
     assert dialled == ["93.184.216.34"]
@@ -64,7 +64,7 @@ async def test_rebinding_the_next_delivery_is_judged_anew(dialled: list[str]) ->
 @pytest.mark.parametrize("case", HOSTILE_URLS, ids=lambda c: c.trick)
 async def test_hostile_urls_are_never_dialled(case: HostileUrl, dialled: list[str]) -> None:
     """No URL of the corpus makes the poster open a connection."""
-    answer = await Poster(policy=Policy(), resolver=Turns(case.answers)).post(case.url, {}, b"{}")
+    answer = await Poster(policy=Policy, resolver=Turns(case.answers)).post(case.url, {}, b"{}")
     assert dialled == []
     assert answer.code is not None
     assert answer.code.startswith("WEBHOOK_")
@@ -73,7 +73,7 @@ async def test_hostile_urls_are_never_dialled(case: HostileUrl, dialled: list[st
 async def test_judged_addresses_are_tried_in_turn(dialled: list[str]) -> None:
     """An address that takes no connection is followed by the next judged one, up to three."""
     answers = ("93.184.216.34", "2606:4700::1111", "1.1.1.1", "8.8.8.8")
-    await Poster(policy=Policy(), resolver=Turns(answers)).post(f"https://{HOST}/in", {}, b"{}")
+    await Poster(policy=Policy, resolver=Turns(answers)).post(f"https://{HOST}/in", {}, b"{}")
     assert dialled == list(answers[:3])
 
 
@@ -83,7 +83,7 @@ async def test_proxies_of_the_environment_are_not_used(
     """A proxy would resolve the name itself, past the guard."""
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:3128")
-    await Poster(policy=Policy(), resolver=Turns(("1.1.1.1",))).post(f"https://{HOST}/in", {}, b"{}")
+    await Poster(policy=Policy, resolver=Turns(("1.1.1.1",))).post(f"https://{HOST}/in", {}, b"{}")
     assert dialled == ["1.1.1.1"]
 
 
@@ -177,13 +177,24 @@ async def test_noise_is_a_failure(serve: Serve, noise: bytes) -> None:
     assert answer.code == "PROTOCOL_FAILED"
 
 
+async def test_the_policy_is_asked_before_every_post(serve: Serve) -> None:
+    """A delivery that waited while open mode ended is not sent to this machine any more."""
+    endpoint = await serve()
+    local = Policy(allow_loopback=True, ports=frozenset({endpoint.port}))
+    policies = iter((local, Policy()))
+    poster = Poster(policy=lambda: next(policies), resolver=Turns(("127.0.0.1",)))
+    answers = [await poster.post(_plain(endpoint), {}, b"{}") for _ in range(2)]
+    assert [(answer.status, answer.code) for answer in answers] == [(200, None), (None, "WEBHOOK_SCHEME")]
+    assert len(endpoint.seen) == 1
+
+
 async def test_no_address_is_said_so() -> None:
     """A name DNS does not know is a failure that can be tried again."""
 
     async def unknown(host: str, port: int) -> Sequence[str]:
         raise socket.gaierror(socket.EAI_NONAME, "unknown")
 
-    answer = await Poster(policy=Policy(), resolver=unknown).post(f"https://{HOST}/", {}, b"{}")
+    answer = await Poster(policy=Policy, resolver=unknown).post(f"https://{HOST}/", {}, b"{}")
     assert answer.code == "WEBHOOK_UNRESOLVED"
 
 
@@ -193,4 +204,4 @@ def _plain(endpoint: Any) -> str:
 
 def _poster(endpoint: Any, **given: Any) -> Poster:
     policy = Policy(allow_loopback=True, ports=frozenset({endpoint.port}))
-    return Poster(policy=policy, resolver=Turns(("127.0.0.1",)), **given)
+    return Poster(policy=lambda: policy, resolver=Turns(("127.0.0.1",)), **given)

@@ -57,7 +57,7 @@ def make_sender(store: Any, clock: Clock) -> Callable[..., Sender]:
     """Senders over the log in memory."""
 
     def make(deliveries: Deliveries | None = None, **given: Any) -> Sender:
-        poster = Poster(policy=Policy(allow_loopback=True), resolver=nowhere)
+        poster = Poster(policy=lambda: Policy(allow_loopback=True), resolver=nowhere)
         signer = Signer(SECRET, {"tenant_a": [SECRET]})
         parts: dict[str, Any] = {
             "clock": clock,

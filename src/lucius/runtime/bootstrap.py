@@ -96,7 +96,10 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     authenticator: Authenticator
     jwks: JwksCache | None
     tokens: AttemptTokens
-    webhook_policy: guard.Policy
+
+    def webhook_policy(self) -> guard.Policy:
+        """This machine may be called as long as only this machine can ask for it."""
+        return guard.Policy(allow_loopback=self.authenticator.open)
 
 
 class Driving(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,7 +197,6 @@ def _access(settings: Settings) -> Access:
         authenticator=Authenticator(keyring, verifier, open_mode=open_mode, clock=clock),
         jwks=jwks,
         tokens=AttemptTokens(key_file, clock=clock),
-        webhook_policy=guard.Policy(allow_loopback=open_mode),
     )
 
 
@@ -280,7 +282,7 @@ def _services(
             engine,
             schematics,
             validator=SchemaValidator(),
-            check_url=lambda url: guard.check_url(url, access.webhook_policy),
+            check_url=lambda url: guard.check_url(url, access.webhook_policy()),
             clock=clock,
             new_id=new_id,
             workspace_root=settings.workspace_uri,

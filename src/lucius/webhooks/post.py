@@ -80,10 +80,15 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
 
 
 class Poster:
-    """Posts to hostile URLs under a policy."""
+    """Posts to hostile URLs under the policy of the moment."""
 
     def __init__(
-        self, *, policy: Policy, resolver: Resolver, tls: ssl.SSLContext | None = None, timeout: float = 10.0
+        self,
+        *,
+        policy: Callable[[], Policy],
+        resolver: Resolver,
+        tls: ssl.SSLContext | None = None,
+        timeout: float = 10.0,
     ) -> None:
         self._policy = policy
         self._resolver = resolver
@@ -107,8 +112,9 @@ class Poster:
             return Answer(code="PROTOCOL_FAILED", error="the connection broke or the answer was not HTTP")
 
     async def _post(self, url: str, headers: dict[str, str], body: bytes) -> Answer:
-        target = read_url(url, self._policy)
-        addresses = check_answer(target, await self._resolve(target), self._policy)
+        policy = self._policy()
+        target = read_url(url, policy)
+        addresses = check_answer(target, await self._resolve(target), policy)
         *spare, last = addresses[:_MAX_ADDRESSES]
         for address in spare:
             # Nothing was sent on a connection that never came about, so the next one may be tried.
