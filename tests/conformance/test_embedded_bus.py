@@ -163,8 +163,8 @@ async def test_a_waiting_reader_is_a_reader(harness: BusHarness) -> None:
     await turn()
     await harness.advance(100)
     await harness.publish(harness.message(), harness.message())
-    assert await harness.bus.unread(["m-1", "m-2"]) == [True, True]
+    assert await harness.unread("m-1", "m-2") == [True, True]
     await reader
-    assert await harness.bus.unread(["m-1", "m-2"]) == [False, True]
+    assert await harness.unread("m-1", "m-2") == [False, True]
     stranger.cancel()
     await asyncio.gather(stranger, return_exceptions=True)

@@ -67,13 +67,16 @@ def test_a_step_that_waits_for_a_retry_is_due() -> None:
 
 
 def test_a_directive_a_busy_broker_holds_is_no_failure() -> None:
-    """Trap B7: unread in a queue that is read, it is waited for, up to the dispatch deadline."""
+    """Trap B7: unread while its services are busy, it is waited for as long as it takes."""
     story = sent()
     held = frozenset({"ocr"})
     story.tick(held=held)
     assert [ev.kind(event) for event in story.last.events] == ["directive.waiting"]
     assert story.attempt().ack_due_at == story.now + 30 * SECOND
-    story.then(cmd.Tick(held=held), HOUR)
+    story.then(cmd.Tick(held=held), 5 * HOUR)
+    assert [ev.kind(event) for event in story.last.events] == ["directive.waiting"]
+    assert story.attempt().ack_due_at == story.now + 300 * SECOND
+    story.tick()
     assert story.step().state is StepState.FAILED_RETRY
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lucius.core import commands as cmd
-from lucius.core.states import JobState
+from lucius.core.states import JobState, StepState
 from lucius.engines.outbox.duties.retention import Retention
 from lucius.errors import Broken
 from lucius.testing.jobs import HOUR, MINUTE, SECOND, protocol
@@ -64,3 +64,28 @@ async def test_a_round_of_due_jobs_is_a_page(world: OutboxWorld) -> None:
     world.clock.advance(MINUTE)
     reports = [await world.due.run_once() for _ in range(3)]
     assert [(report.acted, report.more) for report in reports] == [(2, True), (1, False), (0, False)]
+
+
+async def test_work_behind_a_busy_service_is_waited_for(world: OutboxWorld) -> None:
+    """A service that is at one job and asks for no other is busy, not away: the next job loses nothing."""
+    first, second = await world.opened(), await world.opened()
+    taken = await world.take()
+    await world.ack(taken)
+    await world.rest()
+    busy, waiting = (first, second) if taken.job_id == first.job_id else (second, first)
+    for _ in range(6):
+        await world.after(2 * MINUTE)
+    assert (await world.step(busy)).state is StepState.IN_PROGRESS
+    step = await world.step(waiting)
+    assert (step.state, step.dispatch_failures) == (StepState.AWAITING_ACK, 0)
+
+
+async def test_a_reader_that_never_acknowledges_is_no_excuse(world: OutboxWorld) -> None:
+    """Whoever asked once and says nothing does not keep a directive waiting beyond its ACK timeout."""
+    job = await world.opened()
+    await world.take()
+    await world.after(31 * SECOND)
+    assert (await world.step(job)).dispatch_failures == 1
+    await world.after(2 * MINUTE)
+    await world.after(31 * SECOND)
+    assert (await world.step(job)).dispatch_failures == 2

@@ -61,7 +61,7 @@ INGRESS = (
     ),
     Plant(
         "A7", "slots are not counted again after a restart", LEDGER + "ledger.py",
-        "Tally(*self.reader.open_counts())", "Tally((), 0)",
+        "Tally(*self.reader.open_counts())", "Tally((), 0, ())",
     ),
     Plant(
         "A8", "paused jobs keep their slot", "core/states.py",

@@ -157,7 +157,7 @@ async def test_backlogs_come_from_ledger_and_bus_at_scrape_time(metrics: Metrics
     class Counting:
         async def census(self, now, tenants=None):
             states = {"QUEUED": 2, "IN_PROGRESS": 3, "PAUSED": 4}
-            return Census(by_state=states, unsent=1, due=6, dead_letters=7, due_lag_ms=1500)
+            return Census(by_state=states, at_work={}, unsent=1, due=6, dead_letters=7, due_lag_ms=1500)
 
     metrics.gauges("ledger", ledger_gauges(Counting(), clock=lambda: START, limit=lambda: 50))  # type: ignore[arg-type]
     metrics.gauges("bus", bus_gauges(_ScriptedBus()))  # type: ignore[arg-type]

@@ -76,9 +76,9 @@ class ObservedBus:
         """As the inner bus."""
         await self._inner.withdraw(message_ids)
 
-    async def unread(self, message_ids: Sequence[str]) -> list[bool]:
+    async def unread(self, message_ids: Sequence[str], *, read_within: float | None = None) -> list[bool]:
         """As the inner bus."""
-        return await self._inner.unread(message_ids)
+        return await self._inner.unread(message_ids, read_within=read_within)
 
     async def backlog(self) -> dict[str, int]:
         """As the inner bus."""

@@ -118,8 +118,12 @@ class Bus(Protocol):
         """Forget these messages wherever they wait or are lent (needs `withdraws`)."""
         ...
 
-    async def unread(self, message_ids: Sequence[str]) -> list[bool]:
-        """True for each message that waits in a queue that somebody reads (needs `knows_unread`)."""
+    async def unread(self, message_ids: Sequence[str], *, read_within: float | None = None) -> list[bool]:
+        """True for each message that still waits for its first reader (needs `knows_unread`).
+
+        With `read_within`: only if somebody who may have it waits there, or has asked there within so
+        many seconds.
+        """
         ...
 
     async def backlog(self) -> dict[str, int]:

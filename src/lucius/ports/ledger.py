@@ -109,6 +109,8 @@ class Census(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     by_state: dict[str, int]
     """Jobs that are not terminal, by state."""
+    at_work: dict[str, int]
+    """Steps that a service has acknowledged and is working on, by step type."""
     unsent: int
     """Attempts whose directive the bus has not taken."""
     due: int

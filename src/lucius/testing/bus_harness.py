@@ -57,6 +57,10 @@ class BusHarness:
             [Settle(lock_token=each.lock_token, outcome=outcome, reason=reason) for each in deliveries]
         )
 
+    async def unread(self, *keys: str) -> list[bool]:
+        """Which of these wait unread where somebody has asked for the length of a lock."""
+        return await self.bus.unread(keys, read_within=self.lock_seconds)
+
     def listen(self, **more: frozenset[str]) -> asyncio.Task[list[Delivery]]:
         """A receiver that waits for one message."""
         return asyncio.create_task(self.bus.receive(self.subscription(), limit=1, wait=PATIENCE, **more))

@@ -139,10 +139,10 @@ class BusMachine(RuleBasedStateMachine):
 
     @invariant()
     def unread_agrees(self) -> None:
-        """Nothing that was ever lent, or does not wait, is unread."""
+        """What waits and was never lent is unread, and nothing else is."""
         keys = sorted(self.messages)
         for key, unread in zip(keys, self.run(self.bus.unread(keys)), strict=True):
-            assert not unread or (key in self.waiting and self.counts[key] == 0)
+            assert unread == (key in self.waiting and self.counts[key] == 0)
 
     def teardown(self) -> None:
         """Close the bus and its loop."""

@@ -153,20 +153,29 @@ class BusSharing:
             return
         await harness.take()
         await harness.publish(harness.message(), harness.message())
-        assert await harness.bus.unread(["m-1", "m-2", "never-there"]) == [True, True, False]
+        assert await harness.unread("m-1", "m-2", "never-there") == [True, True, False]
         lent = await harness.take(limit=1)
-        assert await harness.bus.unread(["m-1", "m-2"]) == [False, True]
+        assert await harness.unread("m-1", "m-2") == [False, True]
         await harness.settle(lent, Settlement.ABANDON)
-        assert await harness.bus.unread(["m-1"]) == [False]
+        assert await harness.unread("m-1") == [False]
+
+    async def test_unread_by_nobody_is_told_apart(self, harness: BusHarness) -> None:
+        """Without asking for a reader, whatever waits and was never lent is unread."""
+        if not harness.bus.capabilities.knows_unread:
+            return
+        await harness.publish(harness.message(), harness.message())
+        assert await harness.bus.unread(["m-1", "m-2", "never-there"]) == [True, True, False]
+        await harness.take(limit=1)
+        assert await harness.bus.unread(["m-1", "m-2"]) == [False, True]
 
     async def test_what_nobody_reads_is_not_unread(self, harness: BusHarness) -> None:
         """A message without a reader is stranded, not waiting: nothing is held back for its sake."""
         if not harness.bus.capabilities.knows_unread:
             return
         await harness.publish(harness.message())
-        assert await harness.bus.unread(["m-1"]) == [False]
+        assert await harness.unread("m-1") == [False]
         await harness.take(tenants=frozenset({"other"}))
-        assert await harness.bus.unread(["m-1"]) == [False]
+        assert await harness.unread("m-1") == [False]
 
     async def test_a_reader_that_went_away_reads_no_more(self, harness: BusHarness) -> None:
         """When nobody has asked for the length of a lock, what waits is no longer unread."""
@@ -175,7 +184,7 @@ class BusSharing:
         await harness.take()
         await harness.publish(harness.message())
         await harness.advance(harness.lock_seconds * 1.1)
-        assert await harness.bus.unread(["m-1"]) == [False]
+        assert await harness.unread("m-1") == [False]
 
     # --- closing
 

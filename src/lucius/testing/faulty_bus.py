@@ -57,9 +57,9 @@ class FaultyBus:
         """As the bus behind."""
         await self.bus.withdraw(message_ids)
 
-    async def unread(self, message_ids: Sequence[str]) -> list[bool]:
+    async def unread(self, message_ids: Sequence[str], *, read_within: float | None = None) -> list[bool]:
         """As the bus behind."""
-        return await self.bus.unread(message_ids)
+        return await self.bus.unread(message_ids, read_within=read_within)
 
     async def backlog(self) -> dict[str, int]:
         """As the bus behind."""

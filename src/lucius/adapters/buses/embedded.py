@@ -150,15 +150,20 @@ class EmbeddedBus:
         for message_id in message_ids:
             self._exchange.forget(message_id)
 
-    async def unread(self, message_ids: Sequence[str]) -> list[bool]:
-        """True for each message that was never lent and waits where somebody reads.
+    async def unread(self, message_ids: Sequence[str], *, read_within: float | None = None) -> list[bool]:
+        """True for each message that waits and was never lent.
 
-        Somebody reads if a receiver that may see the message's tenant waits there now, or has asked
-        within the last `lock_seconds`. A message nobody will fetch is not unread but stranded: False.
+        With `read_within`, only where somebody reads: a receiver that may see the message's tenant waits
+        there now, or has asked within so many seconds. Otherwise it is not unread but stranded.
         """
         now = self._sweep()
         boxes = self._exchange.mailboxes()
-        return [any(self._unread_in(box, key, now) for box in boxes) for key in message_ids]
+        window = None if read_within is None else int(read_within * 1000)
+        return [
+            any(self._unread_in(box, key, now, window) for box in boxes)
+            or (window is None and self._exchange.keeps(key))
+            for key in message_ids
+        ]
 
     async def backlog(self) -> dict[str, int]:
         """Waiting messages by subscription name; see `unclaimed` for the others."""
@@ -219,11 +224,11 @@ class EmbeddedBus:
             )
         )
 
-    def _unread_in(self, mailbox: Mailbox, key: str, now: int) -> bool:
+    def _unread_in(self, mailbox: Mailbox, key: str, now: int, window: int | None) -> bool:
         parcel = mailbox.waiting.get(key)
         if parcel is None or parcel.deliveries:
             return False
-        return mailbox.is_read(parcel.message.tenant_id, now, self._lock)
+        return window is None or mailbox.is_read(parcel.message.tenant_id, now, window)
 
     def _check_room(self, needed: int) -> None:
         held = len(self._exchange)

@@ -47,6 +47,10 @@ class Exchange:
         """Nobody takes this yet: keep it for the first who does."""
         self._unclaimed.setdefault(message.message_id, message)
 
+    def keeps(self, message_id: str) -> bool:
+        """Whether this one is kept because no subscription takes it."""
+        return message_id in self._unclaimed
+
     def forget(self, message_id: str) -> None:
         """Drop a message wherever it waits or is lent."""
         self._unclaimed.pop(message_id, None)

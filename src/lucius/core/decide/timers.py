@@ -22,6 +22,8 @@ from lucius.core.timing import backoff
 if TYPE_CHECKING:
     from lucius.core.job import Attempt, Step
 
+LONGEST_WAIT = 10
+"""ACK timeouts between two looks at a directive that waits behind others."""
 ACK_TIMEOUT = Fault(code="ACK_TIMEOUT", message="No service acknowledged the directive in time.")
 LEASE_EXPIRED = Fault(code="LEASE_EXPIRED", message="The service stopped reporting before it was done.")
 DISPATCH_DEADLINE = Fault(
@@ -101,15 +103,21 @@ def _tick_step(draft: Draft, step: Step, attempt: Attempt, *, held: bool) -> Non
 
 
 def _ack_overdue(draft: Draft, step: Step, attempt: Attempt, *, held: bool) -> None:
-    recipe = draft.job.order.protocol.steps[step.index]
     # What is being cancelled is not worth waiting for: nobody has begun it.
-    if held and draft.now < attempt.dispatch_deadline_at and draft.job.state is not JobState.CANCELLING:
+    if held and draft.job.state is not JobState.CANCELLING:
         draft.emit(
             ev.AckWaitExtended, step_id=step.step_id, attempt_no=attempt.attempt_no,
-            ack_due_at=draft.now + recipe.ack_timeout,
+            ack_due_at=draft.now + _patience(draft, step, attempt),
         )  # fmt: skip
     else:
         lose_attempt(draft, step, "dispatch", ACK_TIMEOUT)
+
+
+def _patience(draft: Draft, step: Step, attempt: Attempt) -> int:
+    """Half of what it has waited already, within bounds: a long backlog should not fill the history."""
+    timeout = draft.job.order.protocol.steps[step.index].ack_timeout
+    waited = draft.now - (attempt.published_at or draft.now)
+    return min(max(timeout, waited // 2), LONGEST_WAIT * timeout)
 
 
 def _unsent(draft: Draft, step: Step, attempt: Attempt) -> None:

@@ -157,7 +157,14 @@ class SqliteLedger:
                 by_state[state] = by_state.get(state, 0) + count
         due, lag = self.reader.due_count(now)
         dead = self.reader.dead_letter_count()
-        return Census(by_state=by_state, unsent=self.tally.unsent, due=due, dead_letters=dead, due_lag_ms=lag)
+        return Census(
+            by_state=by_state,
+            at_work=dict(self.tally.at_work),
+            unsent=self.tally.unsent,
+            due=due,
+            dead_letters=dead,
+            due_lag_ms=lag,
+        )
 
     async def purge(self, before: int, limit: int) -> int:
         """Forget what has been over for long enough."""

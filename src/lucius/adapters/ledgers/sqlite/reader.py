@@ -39,6 +39,12 @@ _UNSENT = (
     "SELECT count(*) FROM jobs j JOIN steps s USING (job_id) "
     "WHERE j.completed_at IS NULL AND s.state = 'DISPATCHING'"
 )
+_AT_WORK = (
+    "SELECT p.body->>('$.steps[' || s.key || '].step_type'), count(*) FROM jobs j INDEXED BY jobs_open "
+    "JOIN orders o ON o.job_id = j.job_id JOIN protocols p ON p.digest = o.protocol "
+    "JOIN json_each(j.body, '$.steps') AS s "
+    "WHERE j.completed_at IS NULL AND s.value->>'$.state' = 'IN_PROGRESS' GROUP BY 1"
+)
 _DEAD = "SELECT job_id, tenant_id, step_id, error_code, error_message, dead_at, redriven_as FROM dead_letters"
 
 
@@ -78,9 +84,9 @@ class Reader:
         """Jobs that are not terminal, by id."""
         return [job_id for (job_id,) in self.query(_OPEN, (after, limit))]
 
-    def open_counts(self) -> tuple[list[rows.Row], int]:
-        """(tenant, mode, state, jobs) of what is not over, and the number of unsent attempts."""
-        return self.query(_OPEN_COUNTS), self.query(_UNSENT)[0][0]
+    def open_counts(self) -> tuple[list[rows.Row], int, list[rows.Row]]:
+        """(tenant, mode, state, jobs) of what is not over, unsent attempts, (step type, steps) at work."""
+        return self.query(_OPEN_COUNTS), self.query(_UNSENT)[0][0], self.query(_AT_WORK)
 
     def due(self, now: int, limit: int) -> list[str]:
         """Jobs whose time has come."""

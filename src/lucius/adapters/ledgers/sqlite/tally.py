@@ -14,19 +14,23 @@ if TYPE_CHECKING:
     from lucius.core.job import Job
 
 _DISPATCHING = StepState.DISPATCHING
+_IN_PROGRESS = StepState.IN_PROGRESS
 
 
 class Tally:
     """Counts of jobs that are not over."""
 
-    __slots__ = ("burst", "by_state", "system", "tenant", "unsent")
+    __slots__ = ("at_work", "burst", "by_state", "system", "tenant", "unsent")
 
-    def __init__(self, stored: Iterable[tuple[Any, ...]], unsent: int) -> None:
+    def __init__(
+        self, stored: Iterable[tuple[Any, ...]], unsent: int, at_work: Iterable[tuple[str, int]]
+    ) -> None:
         self.tenant: Counter[str] = Counter()
         self.burst: Counter[str] = Counter()
         self.by_state: Counter[tuple[str, str]] = Counter()
         self.system = 0
         self.unsent = unsent
+        self.at_work: Counter[str] = Counter(dict(at_work))
         for tenant, mode, state, count in stored:
             self._hold(tenant, mode, JobState(state), count)
 
@@ -46,9 +50,18 @@ class Tally:
             if not new.terminal:
                 self._hold(new.order.tenant_id, new.order.routing.mode, new.state, 1)
         if old is None:
-            self.unsent += _unsent(new)
+            self.unsent += sum(step.state is _DISPATCHING for step in new.steps)
         elif old.steps is not new.steps:
-            self.unsent += _unsent(new) - _unsent(old)
+            self._move_steps(old, new)
+
+    def _move_steps(self, old: Job, new: Job) -> None:
+        # A loop with two comparisons a step: this runs for every decision.
+        for before, after in zip(old.steps, new.steps, strict=True):
+            if before.state is not after.state:
+                self.unsent += (after.state is _DISPATCHING) - (before.state is _DISPATCHING)
+                if after.state is _IN_PROGRESS or before.state is _IN_PROGRESS:
+                    kind = new.order.protocol.steps[after.index].step_type
+                    self._count(self.at_work, kind, 1 if after.state is _IN_PROGRESS else -1)
 
     def _hold(self, tenant: str, mode: str, state: JobState, count: int) -> None:
         self._count(self.by_state, (tenant, state), count)
@@ -65,11 +78,3 @@ class Tally:
             counter[key] = count
         else:
             del counter[key]  # tenants that are gone cost nothing
-
-
-def _unsent(job: Job) -> int:
-    count = 0
-    for step in job.steps:  # a loop: this runs for every decision, and a generator costs three times as much
-        if step.state is _DISPATCHING:
-            count += 1
-    return count

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucius.core.job import Job
+    from lucius.core.protocol import StepRecipe
     from lucius.engines.outbox.engine import OutboxEngine
     from lucius.ports.bus import Bus
     from lucius.ports.ledger import Ledger
@@ -60,13 +61,26 @@ class DueJobs:
         return Report(duty=self.name, acted=acted, details=details, more=len(ids) == self._page)
 
     async def _held(self, job: Job) -> frozenset[str]:
-        """Steps whose directive waits unread in a queue that is being read."""
-        waiting = [
-            (step.step_id, message_id(job.job_id, step.index, step.attempt.attempt_no))
-            for step in job.steps
-            if step.state is StepState.AWAITING_ACK and step.attempt is not None
-        ]
-        if not waiting or not self._bus.capabilities.knows_unread:
+        """Steps whose directive waits unread because their services are busy, not because they are away."""
+        if not self._bus.capabilities.knows_unread:
             return frozenset()
-        unread = await self._bus.unread([key for _, key in waiting])
-        return frozenset(step_id for (step_id, _), held in zip(waiting, unread, strict=True) if held)
+        held = set()
+        for step in job.steps:
+            if step.state is StepState.AWAITING_ACK and step.attempt is not None:
+                recipe = job.order.protocol.steps[step.index]
+                if await self._waits_for_busy(
+                    recipe, message_id(job.job_id, step.index, step.attempt.attempt_no)
+                ):
+                    held.add(step.step_id)
+        return frozenset(held)
+
+    async def _waits_for_busy(self, recipe: StepRecipe, key: str) -> bool:
+        """Somebody asks for such work, or is at such work and will ask again."""
+        [read] = await self._bus.unread([key], read_within=recipe.ack_timeout / 1000)
+        if read:
+            return True
+        [unread] = await self._bus.unread([key])
+        if not unread:
+            return False
+        census = await self._ledger.census(self._clock())
+        return census.at_work.get(recipe.step_type, 0) > 0
