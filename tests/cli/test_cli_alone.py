@@ -156,6 +156,15 @@ def test_a_server_with_keys_wants_one(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
+def test_a_server_on_all_addresses_names_one_that_can_be_called(tmp_path: Path) -> None:
+    """Nobody can call 0.0.0.0: the banner names this machine, and one warning says what others need."""
+    Program("", tmp_path)("keys", "create", "--data", "data")
+    server = Server(tmp_path, "--host", "0.0.0.0")  # noqa: S104
+    assert server.stop() == 0
+    assert f" on {server.url}\n" in server.log()
+    assert server.log().count("need LUCIUS_PUBLIC_URL") == 1
+
+
 def test_a_configuration_is_checked_with_file_and_line(alone: Program) -> None:
     """`protocols check` names file and line of every problem, and passes a good directory."""
     protocols = alone.home / "config" / "protocols"

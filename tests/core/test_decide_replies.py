@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from lucius.core import commands as cmd
 from lucius.core import events as ev
 from lucius.core.decide import Verdict
+from lucius.core.decide.replies import MAX_TRACED
 from lucius.core.job import StepResult
 from lucius.core.states import JobState, StepState
 from lucius.testing.jobs import MINUTE, Story, done, lost, order, protocol, recipe
@@ -78,6 +80,35 @@ def test_a_reply_for_a_step_the_job_does_not_have_is_unknown() -> None:
     story = working().then(cmd.Ack(step_id="nothing", attempt_no=1, lease_id="x"))
     assert story.last.verdict is Verdict.UNKNOWN
     assert len(story.last.events) == 1
+
+
+@pytest.mark.parametrize(
+    ("who", "verdict"),
+    [
+        ({}, Verdict.DUPLICATE),
+        ({"lease_id": "another"}, Verdict.STALE_LEASE),
+        ({"step_id": "nothing"}, Verdict.UNKNOWN),
+    ],
+)
+def test_refused_replies_do_not_fill_the_ledger(who: dict[str, str], verdict: Verdict) -> None:
+    """A job with very many events answers a refused reply all the same, and keeps no more traces of them."""
+    story = working()
+    reply = cmd.Ack(**story.reply() | who)
+    story.last = replace(story.last, job=replace(story.job, version=MAX_TRACED - 1))
+    assert story.then(reply).last.verdict is verdict
+    assert [type(event) for event in story.last.events] == [ev.ReplyRefused]
+    before = story.job
+    assert story.then(reply).last.verdict is verdict
+    assert (story.last.events, story.job) == ((), before)
+
+
+def test_a_job_with_many_events_still_moves() -> None:
+    """Only traces end: what counts is recorded however long the job has lived."""
+    story = working()
+    story.last = replace(story.last, job=replace(story.job, version=MAX_TRACED))
+    assert story.result().last.verdict is Verdict.ACCEPTED
+    assert story.job.state is JobState.SUCCEEDED
+    assert story.job.version == MAX_TRACED + len(story.last.events)
 
 
 def test_a_retryable_failure_at_the_last_attempt_is_final() -> None:

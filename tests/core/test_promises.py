@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from lucius.core import commands as cmd
 from lucius.core import events as ev
 from lucius.core.decide import Decision, Verdict
+from lucius.core.decide.replies import MAX_TRACED
 from lucius.core.job import Job, Step
 from lucius.core.promises import check_decision, check_directives, check_history, check_job, check_slots
 from lucius.core.states import JobState, StepState
@@ -98,6 +99,23 @@ def test_an_attempt_without_its_directive_is_seen() -> None:
 def test_a_refusal_that_does_something_is_seen() -> None:
     """S14: a refused command moves nothing."""
     assert "S14" in _names(_decided(sent(), verdict=Verdict.STALE_LEASE))
+
+
+@pytest.mark.parametrize(("version", "traces"), [(10, 2), (MAX_TRACED, 1)])
+def test_too_many_traces_are_seen(version: int, traces: int) -> None:
+    """S14: a refused reply leaves one trace at most, and none when the job has very many events."""
+    before = replace(working().job, version=version)
+    events = tuple(
+        ev.ReplyRefused(
+            seq=version + number, at=START, reply="ACK", verdict="duplicate", step_id="ocr", attempt_no=1,
+            lease_id="l",
+        )
+        for number in range(1, traces + 1)
+    )  # fmt: skip
+    after = replace(before, version=version + traces)
+    allowed = Decision(job=replace(before, version=version), events=(), verdict=Verdict.DUPLICATE)
+    assert check_decision(before, allowed) == []
+    assert _names(check_decision(before, replace(allowed, job=after, events=events))) == {"S14"}
 
 
 def test_a_change_of_what_is_over_is_seen() -> None:

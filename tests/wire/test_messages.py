@@ -114,8 +114,8 @@ def test_the_older_form_of_a_failure(failure_class: str | None, status: str) -> 
         (RESULT | {"status": "DONE"}, "/status"),
         (RESULT | {"error": {"code": 5}}, "/error/code"),
         (RESULT | {"error": {}}, "/error/code"),
-        (RESULT | {"artifacts": [{"uri": "a"}, 3]}, "/artifacts/1"),
-        (RESULT | {"artifacts": [{"uri": "a"}, {}]}, "/artifacts/1/uri"),
+        (RESULT | {"artifacts": [{"uri": "s3://a"}, 3]}, "/artifacts/1"),
+        (RESULT | {"artifacts": [{"uri": "s3://a"}, {}]}, "/artifacts/1/uri"),
         (RESULT | {"output_ref": {"uri": 1}}, "/output_ref/uri"),
         (RESULT | {"status": "FAILED", "failure_class": "perhaps"}, "/failure_class"),
     ],
@@ -124,6 +124,69 @@ def test_a_wrong_field_is_pointed_at(raw: dict[str, Any], where: str) -> None:
     """A reply that breaks the contract is refused with a pointer to the place, from either form."""
     assert pointer(raw) == where
     assert pointer(msgspec.json.encode(raw)) == where
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "javascript:x",
+        "o.json",
+        "s3:/b/o",
+        "s3://",
+        "S3://b/o",
+        "://b",
+        "3s://b",
+        "s3://b/a b",
+        "s3://b/o\n",
+        "s3://b/\x00",
+        "s3://b/\x7f",
+        "s3://b/\u2028",
+        " s3://b/o",
+        "s3://" + "x" * 2044,
+        "s3://" + "x" * 200_000,
+    ],
+)
+def test_a_uri_that_names_no_place_is_refused(uri: str) -> None:
+    """Outputs and artifacts are `scheme://…` of bounded length, on one line; the refusal points there."""
+    assert pointer(RESULT | {"output_ref": {"uri": uri}}) == "/output_ref/uri"
+    assert pointer(RESULT | {"artifacts": [{"uri": "s3://a"}, {"uri": uri}]}) == "/artifacts/1/uri"
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        {"uri": "file:///data/a%20b"},
+        {"uri": "abfss://c@account.example/o", "etag": "x", "size": 3},
+        {"uri": "urn+x.y-z://Ü/ö"},
+        {"uri": "s3://" + "x" * 2043},
+    ],
+)
+def test_a_place_is_taken_whatever_its_scheme(ref: dict[str, Any]) -> None:
+    """Where a service writes is its own business, as long as it is a place."""
+    reply = decode_reply(RESULT | {"output_ref": ref, "artifacts": [ref]})
+    assert isinstance(reply, ResultMessage)
+    assert (reply.output_ref, reply.artifacts) == (ref, (ref,))
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        {"uri": "s3://a", "note": "x" * 8_192},
+        {"uri": "s3://" + "\U0001f4c4" * 2_043, "note": "x"},
+        {"uri": "s3://a", "note": "\ud800"},
+    ],
+)
+def test_a_ref_too_large_or_not_json_is_refused(ref: dict[str, Any]) -> None:
+    """A reference has at most 8 KiB of JSON, and what JSON cannot say is no reference."""
+    assert pointer(RESULT | {"artifacts": [ref]}) == "/artifacts/0"
+
+
+def test_artifacts_are_counted() -> None:
+    """A result may name a thousand artifacts and not one more."""
+    many = [{"uri": "s3://a"}] * 1_000
+    assert isinstance(decode_reply(RESULT | {"artifacts": many}), ResultMessage)
+    assert pointer(RESULT | {"artifacts": [*many, *many[:1]]}) == "/artifacts"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@
     check_directives  events and outbox rows            S10
     check_slots       jobs and the counts in use        S12
 
+S14 says: a refused reply changes nothing and leaves one event at most, none once there are `MAX_TRACED`.
 They are written from the promises, not from the rules, so that a wrong rule shows: state machines,
 simulations and `lucius verify` all ask the same questions. An empty list is the good answer.
 """
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 
 from lucius.core import events as ev
 from lucius.core.decide.draft import Verdict
+from lucius.core.decide.replies import MAX_TRACED
 from lucius.core.evolve import blank, evolve
 from lucius.core.protocol import stage_of
 from lucius.core.states import (
@@ -151,6 +153,8 @@ def check_decision(old: Job | None, decision: Decision) -> list[Breach]:
     if decision.verdict in _REFUSALS:
         kinds = {type(event) for event in decision.events}
         findings.check("S14", kinds <= {ev.ReplyRefused}, f"{decision.verdict} came with {kinds}")
+        traces, allowed = len(decision.events), int(start.version < MAX_TRACED)
+        findings.check("S14", traces <= allowed, f"{traces} traces of one reply at version {start.version}")
         same = replace(new, version=start.version) == start
         findings.check("S14", same, f"{decision.verdict} changed the job")
     return findings.found + check_job(new)

@@ -138,6 +138,10 @@ async def serve(settings: Settings, *, announce: Callable[[Lucius, str], None] |
         gc.freeze()
         if announce is not None:
             announce(lucius, settings.base_url)
+        if settings.all_addresses and settings.public_url is None:
+            structlog.get_logger("lucius").warning(
+                "services on other machines need LUCIUS_PUBLIC_URL", callbacks=settings.base_url
+            )
         await server.serve()
     return 1 if failed else 0
 

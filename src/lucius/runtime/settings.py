@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 
@@ -26,7 +27,7 @@ class Settings(BaseSettings):
     in_memory: bool = False
     """Keep nothing on disk. Must be asked for: accepted jobs die with the process."""
     public_url: str | None = None
-    """Where services reach the callbacks; None: the address it listens on."""
+    """Where services reach the callbacks; None: the address it listens on (for all: loopback)."""
 
     # jobs
     workspace_root: str | None = None
@@ -84,8 +85,19 @@ class Settings(BaseSettings):
     @property
     def base_url(self) -> str:
         """What services are told to call."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        host = self.host
+        if self.all_addresses:  # no place to call; each family has its own: `::` does not take IPv4
+            host = "::1" if ":" in host else "127.0.0.1"
+        host = f"[{host}]" if ":" in host else host
         return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
+
+    @property
+    def all_addresses(self) -> bool:
+        """Whether it listens on every address of the machine (`0.0.0.0`, `::`)."""
+        try:
+            return not self.host or ip_address(self.host).is_unspecified
+        except ValueError:  # a name
+            return False
 
     @property
     def workspace_uri(self) -> str:

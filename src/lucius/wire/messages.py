@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from lucius.core.job import Fault, Ref
+from lucius.core.refs import MAX_REF, MAX_URI
 from lucius.errors import Invalid, Problem
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -94,6 +95,10 @@ ReplyMessage = AckMessage | ResultMessage | HeartbeatMessage
 
 #: How the older form of a failure reads today. Without a class it is retryable: budgets bound it.
 _FAILURES: Final = {None: "FAILED_RETRY", "RETRYABLE": "FAILED_RETRY", "NON_RETRYABLE": "FAILED_FINAL"}
+#: More than any step writes; a RESULT is stored, shown and sent on whole.
+MAX_ARTIFACTS: Final = 1_000
+#: What a service wrote is not judged by the tenant's lists, but it must be a place, on one line.
+_URI: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}://[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _WHERE: Final = re.compile(r" - at `\$(.*)`$")
 _MISSING: Final = re.compile(r"^Object missing required field `([^`]+)`")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
@@ -125,9 +130,12 @@ def decode_reply(raw: bytes | dict[str, Any]) -> ReplyMessage:
 
 def _judged(result: ResultMessage) -> ResultMessage:
     """The result with its failure class settled and its refs known to be refs."""
-    for pointer, ref in _refs(result):
-        if not isinstance(ref.get("uri"), str):
-            raise _refused(f"{pointer}/uri", "Expected a `uri` of type `str`")
+    if result.output_ref is not None:
+        _check_ref(result.output_ref, "/output_ref")
+    if len(result.artifacts) > MAX_ARTIFACTS:
+        raise _refused("/artifacts", f"Expected at most {MAX_ARTIFACTS} artifacts")
+    for index, ref in enumerate(result.artifacts):
+        _check_ref(ref, f"/artifacts/{index}")
     if result.status != "FAILED":
         return result
     given = result.failure_class
@@ -137,9 +145,22 @@ def _judged(result: ResultMessage) -> ResultMessage:
     return msgspec.structs.replace(result, status=status)
 
 
-def _refs(result: ResultMessage) -> list[tuple[str, Ref]]:
-    found = [(f"/artifacts/{index}", ref) for index, ref in enumerate(result.artifacts)]
-    return found if result.output_ref is None else [("/output_ref", result.output_ref), *found]
+def _check_ref(ref: Ref, pointer: str) -> None:
+    """Raise `Invalid` unless the ref names a place and is small; its `uri` is never repeated."""
+    uri = ref.get("uri")
+    if type(uri) is not str:
+        raise _refused(f"{pointer}/uri", "Expected a `uri` of type `str`")
+    if len(uri) > MAX_URI or _URI.fullmatch(uri) is None:
+        why = f"Expected `scheme://…` of at most {MAX_URI} characters, without blanks or control characters"
+        raise _refused(f"{pointer}/uri", why)
+    if len(ref) == 1 and uri.isascii():  # nearly all of them: too short to be too large
+        return
+    try:
+        size = len(_encoder.encode(ref))
+    except (UnicodeEncodeError, RecursionError) as error:  # parsed by others than us
+        raise _refused(pointer, "Expected what JSON can say") from error
+    if size > MAX_REF:
+        raise _refused(pointer, f"Expected at most {MAX_REF} bytes of JSON")
 
 
 def _invalid(error: Exception) -> Invalid:

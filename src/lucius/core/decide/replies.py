@@ -1,12 +1,13 @@
 """What services say: ACK, HEARTBEAT, RESULT.
 
 A reply counts only for the current attempt and lease. Time is no judge here: an attempt that the
-clock has given up may still answer as long as no newer attempt exists.
+clock has given up may still answer as long as no newer attempt exists. A refused reply changes nothing
+and leaves its trace, an event, unless the job has very many events already (`MAX_TRACED`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lucius.core import commands as cmd
 from lucius.core import events as ev
@@ -18,6 +19,10 @@ from lucius.core.states import ACTIVE_STEP, StepState
 if TYPE_CHECKING:
     from lucius.core.job import Attempt
 
+#: Refused replies leave a trace only while the job has fewer events than this. Whoever holds a good token,
+#: or sends the same reply in a loop, could otherwise grow the ledger without end. All events count, not the
+#: traces alone, so that nothing more must be kept of a job; an ordinary job ends far below.
+MAX_TRACED: Final = 1_000
 NO_ERROR = Fault(code="UNSPECIFIED", message="The service gave no reason.")
 
 
@@ -82,10 +87,11 @@ def _judge(job: Job, reply: cmd.Reply) -> tuple[Step | None, Verdict]:
 
 
 def _refuse(draft: Draft, reply: cmd.Reply, name: str, verdict: Verdict) -> Verdict:
-    draft.emit(
-        ev.ReplyRefused, reply=name, verdict=verdict.value, step_id=reply.step_id,
-        attempt_no=reply.attempt_no, lease_id=reply.lease_id,
-    )  # fmt: skip
+    if draft.job.version < MAX_TRACED:
+        draft.emit(
+            ev.ReplyRefused, reply=name, verdict=verdict.value, step_id=reply.step_id,
+            attempt_no=reply.attempt_no, lease_id=reply.lease_id,
+        )  # fmt: skip
     return verdict
 
 
