@@ -247,5 +247,6 @@ async def test_the_first_key_ends_webhooks_to_this_machine(api: World) -> None:
     """What only an open Lucius may call is refused from its first key on, without a restart."""
     local = ["http://127.0.0.1:9/hook"]
     assert (await api.post("/v1/orchestrate", valid(callback_urls=local))).status_code == 202
-    answer = await api.post("/v1/orchestrate", valid(callback_urls=local), api.key(Role.SUBMIT))
+    new = valid(callback_urls=local, idempotency_key="new")  # the same command again would be a replay
+    answer = await api.post("/v1/orchestrate", new, api.key(Role.SUBMIT))
     problem(answer, 422, "WEBHOOK_SCHEME")

@@ -11,6 +11,7 @@ from lucius.core.admission import Limits
 from lucius.core.commands import Command, Reply
 from lucius.core.decide import Verdict
 from lucius.core.job import Fault, Job, Order
+from lucius.errors import LuciusError
 from lucius.ports.ledger import Claim, Opened
 
 
@@ -27,6 +28,10 @@ class Engine(Protocol):
 
     def open(self, order: Order, claim: Claim, limits: Limits) -> Awaitable[Opened]:
         """Accept an order, or find the job that has its key; raises `Saturated` when a limit is reached."""
+        ...
+
+    def replay(self, claim: Claim, refusal: LuciusError) -> Awaitable[Opened]:
+        """Find the job that has the key; raises `refusal` when there is none. Creates nothing."""
         ...
 
     def report(self, tenant_id: str, job_id: str, reply: Reply) -> Awaitable[Answer]:

@@ -1,7 +1,9 @@
 """Submit: from the bytes of a command to a durable job, or to the job that already stands for it.
 
 Nothing is created before everything about the command has been checked. `prepare` alone is the dry
-run (`plan`); `submit` adds the one commit.
+run (`plan`); `submit` adds the one commit. The configuration may have changed since a command was
+accepted, so a command it does not allow is refused only when no job stands for it: replays are
+answered, whatever is configured now. Who may submit for a tenant is asked first, of replays too.
 """
 
 from __future__ import annotations
@@ -10,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lucius.core.idempotency import claim_of, differing_pointers
+from lucius.core.idempotency import claim_of, differing_pointers, fingerprint
 from lucius.core.job import Order
 from lucius.core.payloads import read_sections
 from lucius.core.refs import check_ref
 from lucius.core.routing import route
 from lucius.errors import Forbidden, Invalid, Problem
 from lucius.ports.ledger import Claim
+from lucius.ports.schematics import request_type_key
 from lucius.security.principal import Role, require
 from lucius.wire.envelope import read_envelope
 from lucius.wire.strict_json import parse
@@ -86,7 +89,12 @@ class Submit:
         traceparent: str | None = None,
     ) -> Opened:
         """Accept a command given as a document. The answer is durable."""
-        prepared = self.prepare(document, principal, header_key=header_key, traceparent=traceparent)
+        envelope = _allowed(document, principal, header_key)
+        catalogue = self._schematics.current()
+        try:
+            prepared = self._prepared(catalogue, envelope, traceparent)
+        except (Invalid, Forbidden) as refusal:
+            return await self._replayed(catalogue, envelope, refusal)
         opened = await self._engine.open(prepared.order, prepared.claim, prepared.limits)
         if opened.duplicate and opened.job.order.idempotency_hash != prepared.order.idempotency_hash:
             raise _other_body(opened.job.order, prepared.order)
@@ -100,10 +108,11 @@ class Submit:
         header_key: str | None = None,
         traceparent: str | None = None,
     ) -> Prepared:
-        """Check a command and make its order. Creates nothing."""
-        envelope = read_envelope(document, header_key=header_key)
-        require(principal, Role.SUBMIT, envelope.tenant_id)
-        catalogue = self._schematics.current()
+        """Check a command and make its order. Creates nothing, and looks for no job."""
+        envelope = _allowed(document, principal, header_key)
+        return self._prepared(self._schematics.current(), envelope, traceparent)
+
+    def _prepared(self, catalogue: Catalogue, envelope: Envelope, traceparent: str | None) -> Prepared:
         protocol = _protocol(catalogue, envelope)
         self._check(catalogue, envelope, protocol)
         routing = route(
@@ -112,9 +121,8 @@ class Submit:
             requested=envelope.mode,
             policy=catalogue.routing,
         )
-        body = _body(envelope, protocol)
-        claimed = claim_of(body, envelope.idempotency_key)
         now, job_id = self._clock(), self._new_id()
+        claim, body_hash = _claim(envelope, protocol.request_type, now)
         order = Order(
             job_id=job_id,
             tenant_id=envelope.tenant_id,
@@ -127,7 +135,7 @@ class Submit:
             payload=envelope.payload,
             schema_version=envelope.schema_version,
             accepted_at=now,
-            idempotency_hash=claimed.fingerprint,
+            idempotency_hash=body_hash,
             idempotency_key=envelope.idempotency_key,
             doc_id=envelope.doc_id,
             callback_urls=envelope.callback_urls,
@@ -137,13 +145,23 @@ class Submit:
             priority=envelope.priority,
             extensions=envelope.extensions,
         )
-        claim = Claim(
-            tenant_id=envelope.tenant_id,
-            key=claimed.key,
-            expires_at=None if claimed.explicit else now + DERIVED_KEY_LIFE,
-            release_on_failure=not claimed.explicit,
-        )
         return Prepared(order=order, claim=claim, limits=catalogue.limits(envelope.tenant_id))
+
+    async def _replayed(
+        self, catalogue: Catalogue, envelope: Envelope, refusal: Invalid | Forbidden
+    ) -> Opened:
+        """The job that stands for a command nobody would accept now; raises `refusal` if none does."""
+        asked = request_type_key(envelope.request_type)
+        protocol = catalogue.protocol(asked)
+        request_type = asked if protocol is None else protocol.request_type
+        claim, _ = _claim(envelope, request_type, self._clock())
+        opened = await self._engine.replay(claim, refusal)
+        order = opened.job.order
+        if asked in order.protocol.aliases:  # may be gone with its protocol; the job knows what it stood for
+            request_type = order.request_type
+        if fingerprint(_body(envelope, request_type)) != order.idempotency_hash:
+            raise refusal
+        return opened
 
     def _check(self, catalogue: Catalogue, envelope: Envelope, protocol: Protocol) -> None:
         policy = catalogue.ref_policy
@@ -163,6 +181,25 @@ class Submit:
         read_sections(envelope.payload, protocol, self._validator)
 
 
+def _allowed(document: dict[str, Any], principal: Principal, header_key: str | None) -> Envelope:
+    """A well-formed command from somebody who may submit for its tenant."""
+    envelope = read_envelope(document, header_key=header_key)
+    require(principal, Role.SUBMIT, envelope.tenant_id)
+    return envelope
+
+
+def _claim(envelope: Envelope, request_type: str, now: int) -> tuple[Claim, str]:
+    """The key of a command, and the fingerprint of its body."""
+    claimed = claim_of(_body(envelope, request_type), envelope.idempotency_key)
+    claim = Claim(
+        tenant_id=envelope.tenant_id,
+        key=claimed.key,
+        expires_at=None if claimed.explicit else now + DERIVED_KEY_LIFE,
+        release_on_failure=not claimed.explicit,
+    )
+    return claim, claimed.fingerprint
+
+
 def _protocol(catalogue: Catalogue, envelope: Envelope) -> Protocol:
     if not catalogue.tenant(envelope.tenant_id).enabled:
         message = f"Tenant {envelope.tenant_id} is switched off; ask whoever operates this Lucius."
@@ -179,11 +216,11 @@ def _protocol(catalogue: Catalogue, envelope: Envelope) -> Protocol:
     return protocol
 
 
-def _body(envelope: Envelope, protocol: Protocol) -> dict[str, Any]:
+def _body(envelope: Envelope, request_type: str) -> dict[str, Any]:
     """What makes two commands the same: spellings of the request type do not count."""
     return {
         "tenant_id": envelope.tenant_id,
-        "request_type": protocol.request_type,
+        "request_type": request_type,
         "input_ref": envelope.input_ref,
         "output_ref": envelope.output_ref,
         "payload": envelope.payload,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lucius.core.events import Event
     from lucius.core.job import Job, Order
     from lucius.engines.outbox.relay import Relay
+    from lucius.errors import LuciusError
     from lucius.ports.deliveries import NewDelivery
     from lucius.ports.ledger import Ledger, OutboxRow
 
@@ -55,6 +56,14 @@ class OutboxEngine:
             self._admit(limits, usage, order.routing.mode)
             decision = open_job(order, self._chance())
             return self._change(None, decision)
+
+        return self._ledger.create(claim, opener)
+
+    def replay(self, claim: Claim, refusal: LuciusError) -> Awaitable[Opened]:
+        """Find the job that has the key, decided but not yet durable ones too."""
+
+        def opener(_: Usage) -> Change:
+            raise refusal
 
         return self._ledger.create(claim, opener)
 
