@@ -148,10 +148,11 @@ def _beat(directive: DirectiveMessage) -> HeartbeatMessage:
 
 def _result(directive: DirectiveMessage, behaviour: str) -> ResultMessage:
     status = _STATUS.get(behaviour, "SUCCEEDED")
+    name = behaviour.replace(" ", "-")  # two results of one attempt differ by it
     return ResultMessage(
         status=status,  # type: ignore[arg-type]
         timestamp=_AT,
-        output_ref={"uri": f"s3://out/{directive.step_id}/{directive.attempt_no}/{behaviour}"}
+        output_ref={"uri": f"s3://out/{directive.step_id}/{directive.attempt_no}/{name}"}
         if status == "SUCCEEDED"
         else None,
         error=None if status == "SUCCEEDED" else Fault(code="SERVICE", message=behaviour),
