@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from lucius.core.events import AttemptCreated, ReplyRefused
+from lucius.core.events import AttemptCreated, ReplyRefused, StepAcknowledged
 from lucius.core.promises import check_decision, check_directives, check_history
-from lucius.core.states import ACTIVE_STEP, RUNNING_JOB
+from lucius.core.states import ACTIVE_STEP, RUNNING_JOB, JobState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +52,7 @@ class Watch:
         self._owners: dict[str, str] = {}
         self.answered: set[str] = set()
         self.cancelled: set[str] = set()
+        self._woken: set[str] = set()
         self._ledger: SqliteLedger | None = None
 
     def follow(self, ledger: SqliteLedger) -> None:
@@ -145,6 +146,10 @@ class Watch:
             self._found(check_decision(old, change.decision))
             if old is not None:
                 self._check_refusals(old, change)
+                if old.state is JobState.PAUSED and any(
+                    isinstance(event, StepAcknowledged) for event in change.decision.events
+                ):
+                    self._woken.add(job.job_id)
             if len(change.outbox) != len(change.decision.created):
                 self._note("S10", f"{job.job_id}: an attempt without its directive")
             for row in change.outbox:
@@ -184,12 +189,13 @@ class Watch:
         if held != counted:
             self._note("S12", f"slots are held by {dict(held)}, counted are {dict(counted)}")
         for tenant, number in held.items():
-            # A reply of a paused job's step puts it back to work: it may overdraw by that much.
-            if self._limit is not None and number > self._limit + self._woken(tenant):
+            # A reply of a paused job's step puts it back to work, and it may go on: it may overdraw.
+            if self._limit is not None and number > self._limit + self._overdrawn(tenant):
                 self._note("S12", f"{tenant} holds {number} slots of {self._limit}")
 
-    def _woken(self, tenant: str) -> int:
-        return sum(job.order.tenant_id == tenant and job.paused_at is not None for job in self.jobs.values())
+    def _overdrawn(self, tenant: str) -> int:
+        woken = (self.jobs[job_id] for job_id in self._woken)
+        return sum(job.order.tenant_id == tenant and job.state.value not in _FREE for job in woken)
 
     def _found(self, breaches: Sequence[Breach]) -> None:
         for breach in breaches:
