@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
 from lucius.runtime.settings import Settings
 
@@ -27,3 +28,10 @@ def test_services_are_told_an_address_they_can_call(host: str, url: str) -> None
 def test_a_public_url_is_told_as_it_is(host: str) -> None:
     """What the operator says stands, wherever it listens."""
     assert Settings(host=host, public_url="https://lucius.example/").base_url == "https://lucius.example"
+
+
+@pytest.mark.parametrize("root", ["work", "/srv/work", "s3://bucket/my work"])
+def test_a_workspace_is_a_uri(root: str) -> None:
+    """A root that would make every result's reference invalid is refused at the start."""
+    with pytest.raises(ValidationError, match="workspace_root"):
+        Settings(workspace_root=root)

@@ -30,7 +30,7 @@ class Settings(BaseSettings):
     """Where services reach the callbacks; None: the address it listens on (for all: loopback)."""
 
     # jobs
-    workspace_root: str | None = None
+    workspace_root: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9+.-]*://[^\s]+$")
     """Where steps write; None: `workspace/` below the data directory."""
     files_root: Path | None = None
     """`file:` references may name what lies below; None: `file:` is refused."""
