@@ -24,7 +24,7 @@ def serve(caller: Caller, lent: dict[str, Any]) -> str:
     """Do one directive; its job."""
     directive = lent["directive"]
     assert caller.post("/v1/callbacks/ack", reply(directive))[0] == 200
-    output = {"uri": f"s3://work/{directive['jobId']}/{directive['stepId']}/{directive['attempt_no']}/out"}
+    output = {"uri": f"s3://space/{directive['jobId']}/{directive['stepId']}/{directive['attempt_no']}/out"}
     done = reply(directive, status="SUCCEEDED", output_ref=output)
     assert caller.post("/v1/callbacks/result", done)[0] == 200
     settlement = {"lock_token": lent["lock_token"], "outcome": "complete"}

@@ -19,7 +19,7 @@ from lucius.testing.jobs import AWAY, START, done, lost, order, protocol, recipe
 T = TypeVar("T")
 Pick = Callable[[Sequence[T]], T]
 
-RESULTS = (*(done(), lost()) * 4, done("s3://work/other.json"), lost("OTHER"), lost(final=True))
+RESULTS = (*(done(), lost()) * 4, done("s3://space/other.json"), lost("OTHER"), lost(final=True))
 TIMES = (*(0, 1, 500) * 4, 30_000, 60_000, 900_000, 3_600_000)
 
 

@@ -82,7 +82,7 @@ def directive(number: int = 1, attempt_no: int = 1, **more: Any) -> DirectiveMes
         protocol_id="ocr_v1",
         step_type="OCR",
         input_ref={"uri": "s3://in/a.pdf"},
-        workspace_ref={"uri": "s3://work/lucius/acme/job-1/"},
+        workspace_ref={"uri": "s3://space/lucius/acme/job-1/"},
         output_ref={"uri": "s3://out/a.json"},
         payload={},
         mode="DEFAULT",
@@ -128,7 +128,7 @@ async def test_a_directive_is_acknowledged_and_succeeds(stage: Stage) -> None:
     } == {("job-1", "ocr", "acme", 1, "lease-1-1", "corr-1")}
     result = only_result(replies)
     assert result.status == "SUCCEEDED"
-    assert result.output_ref == {"uri": "s3://work/lucius/acme/job-1/OCR/1/output.json"}
+    assert result.output_ref == {"uri": "s3://space/lucius/acme/job-1/OCR/1/output.json"}
     assert result.timestamp == iso(START)
 
 

@@ -22,14 +22,14 @@ class EngineDriving:
             directive = await harness.take()
             told.append((directive.step_type, directive.attempt_no, directive.inputs))
             await harness.ack(directive)
-            await harness.deliver(directive, f"s3://work/{number}")
-        first, second = {"uri": "s3://work/0"}, {"uri": "s3://work/1"}
+            await harness.deliver(directive, f"s3://space/{number}")
+        first, second = {"uri": "s3://space/0"}, {"uri": "s3://space/1"}
         assert told == [
             ("OCR", 1, {}), ("EMBEDDING", 1, {"ocr": first}), ("SIS", 1, {"ocr": first, "embedding": second}),
         ]  # fmt: skip
         await harness.rest()
         over = await harness.job(job)
-        assert (over.state, over.final_output) == (JobState.SUCCEEDED, {"uri": "s3://work/2"})
+        assert (over.state, over.final_output) == (JobState.SUCCEEDED, {"uri": "s3://space/2"})
 
     async def test_an_accepted_job_is_on_its_way(self, harness: EngineHarness) -> None:
         """Trap A3: the first attempt is part of the acceptance; nothing else has to happen."""

@@ -125,7 +125,7 @@ class EngineHarness(ABC):
         """The service has it."""
         await self.say(AckMessage(**_who(directive), timestamp=iso(self.clock())))
 
-    async def deliver(self, directive: DirectiveMessage, uri: str = "s3://work/out.json") -> None:
+    async def deliver(self, directive: DirectiveMessage, uri: str = "s3://space/out.json") -> None:
         """The service is done, over the bus."""
         await self.say(
             ResultMessage(

@@ -79,7 +79,7 @@ def order(*, tenant: str = "acme", steps: Protocol = THREE, mode: str = "DEFAULT
         "routing": route(tenant_id=tenant, doc_id=doc, requested=mode, policy=policy),
         "input_ref": {"uri": "s3://in/a.pdf"},
         "output_ref": {"uri": "s3://out/a/"},
-        "workspace_ref": {"uri": f"s3://work/lucius/{tenant}/{identity}/"},
+        "workspace_ref": {"uri": f"s3://space/lucius/{tenant}/{identity}/"},
         "payload": {},
         "schema_version": "1",
         "accepted_at": at,
@@ -101,7 +101,7 @@ def claim(
     )
 
 
-def done(uri: str = "s3://work/out.json") -> StepResult:
+def done(uri: str = "s3://space/out.json") -> StepResult:
     """A result that says the work is done."""
     return StepResult(status="SUCCEEDED", output_ref={"uri": uri})
 
