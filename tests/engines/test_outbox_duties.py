@@ -3,9 +3,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lucius.core import commands as cmd
+from lucius.core.decide import Verdict
 from lucius.core.states import JobState, StepState
 from lucius.engines.outbox.duties.retention import Retention
 from lucius.errors import Broken
@@ -89,3 +91,23 @@ async def test_a_reader_that_never_acknowledges_is_no_excuse(world: OutboxWorld)
     await world.after(2 * MINUTE)
     await world.after(31 * SECOND)
     assert (await world.step(job)).dispatch_failures == 2
+
+
+async def test_replies_without_an_event_are_counted(
+    world: OutboxWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a reply of no job, or of a job with enough events, leaves behind is its count."""
+    counted: list[tuple[str, str]] = []
+    monkeypatch.setattr(world.engine, "_untraced", lambda reply, verdict: counted.append((reply, verdict)))
+    job = await world.opened()
+    taken = await world.take()
+    await world.ack(msgspec.structs.replace(taken, job_id="nobody"))
+    await world.rest()
+    await world.ack(taken)
+    await world.rest()
+    assert counted == [("ACK", "unknown")]
+    answer = await world.engine.report(
+        "other", job.job_id, cmd.Ack(step_id="ocr", attempt_no=1, lease_id="x")
+    )
+    assert (answer.verdict, answer.job) == (Verdict.UNKNOWN, None)
+    assert counted == [("ACK", "unknown")] * 2

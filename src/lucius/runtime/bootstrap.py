@@ -236,6 +236,7 @@ def _driving(settings: Settings, access: Access, watching: Watching, on_failure:
         tell=deliveries_for,
         clock=clock,
         chance=nature.chance,
+        untraced=metrics.observe_reply,
     )
     return Driving(
         files=files,

@@ -41,13 +41,16 @@ class OutboxEngine:
         tell: Tell,
         clock: Callable[[], int],
         chance: Callable[[], Chance],
+        untraced: Callable[[str, str], None] = lambda _reply, _verdict: None,
     ) -> None:
+        """`untraced` is told of replies without an event: the kind of reply and its verdict."""
         self._ledger = ledger
         self._relay = relay
         self._render = render
         self._tell = tell
         self._clock = clock
         self._chance = chance
+        self._untraced = untraced
 
     def open(self, order: Order, claim: Claim, limits: Limits) -> Awaitable[Opened]:
         """Accept an order, or find the job that has its key."""
@@ -69,7 +72,7 @@ class OutboxEngine:
 
     def report(self, tenant_id: str, job_id: str, reply: cmd.Reply) -> Awaitable[Answer]:
         """Judge what a service says now, answer when it is durable."""
-        return _answered(self.judge(tenant_id, job_id, reply))
+        return self._reported(reply, self.judge(tenant_id, job_id, reply))
 
     def judge(self, tenant_id: str, job_id: str, reply: cmd.Reply) -> Awaitable[Change | None]:
         """`report` for who needs no answer. Somebody else's job is no job."""
@@ -80,6 +83,17 @@ class OutboxEngine:
             return self._decided(job, reply)
 
         return self._ledger.change(job_id, judge)
+
+    def heard(self, reply: cmd.Reply, change: Change | None) -> None:
+        """Count a reply that left no event to be counted by: of no job, or of one with enough of them."""
+        if change is None or not change.decision.events:
+            verdict = Verdict.UNKNOWN if change is None else change.decision.verdict
+            self._untraced(type(reply).__name__.upper(), verdict.value)
+
+    async def _reported(self, reply: cmd.Reply, committed: Awaitable[Change | None]) -> Answer:
+        change = await committed
+        self.heard(reply, change)
+        return _answer(change)
 
     def control(self, job_id: str, command: cmd.Command, limits: Limits) -> Awaitable[Answer]:
         """Cancel, pause, resume. A paused job gave its slot back and must find a free one."""
@@ -134,7 +148,10 @@ class OutboxEngine:
 
 
 async def _answered(committed: Awaitable[Change | None]) -> Answer:
-    change = await committed
+    return _answer(await committed)
+
+
+def _answer(change: Change | None) -> Answer:
     if change is None:
         return Answer(verdict=Verdict.UNKNOWN, job=None)
     decision = change.decision

@@ -55,12 +55,13 @@ class Intake:
             outcome, reason = Settlement.COMPLETE, ""
             try:
                 reply = _read(delivery.message)
-                answers.append(self._engine.judge(reply.tenant_id, reply.job_id, command_of(reply)))
+                command = command_of(reply)
+                answers.append((command, self._engine.judge(reply.tenant_id, reply.job_id, command)))
             except (Invalid, Broken) as error:  # one reply that cannot be judged does not stop the others
                 outcome, reason = Settlement.DEAD_LETTER, f"{error.code}: {error.message}"
             settlements.append(Settle(lock_token=delivery.lock_token, outcome=outcome, reason=reason))
-        for answer in answers:
-            await answer
+        for command, answer in answers:
+            self._engine.heard(command, await answer)
         if settlements:
             await self._bus.settle(settlements)
 
