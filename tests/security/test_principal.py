@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from lucius.errors import Forbidden, Invalid
+from lucius.errors import Forbidden
 from lucius.security.principal import (
-    ANONYMOUS,
     Principal,
     Role,
     may,
@@ -14,7 +13,6 @@ from lucius.security.principal import (
     role_set,
     sees,
     serves,
-    tenant_for,
     tenant_set,
 )
 
@@ -65,16 +63,6 @@ def test_system_wide_acts_need_a_system_wide_credential() -> None:
     require_everywhere(holder(Role.ADMIN, tenants=None), Role.ADMIN)
     with pytest.raises(Forbidden):
         require_everywhere(holder(Role.ADMIN), Role.ADMIN)
-
-
-def test_the_tenant_comes_from_the_credential() -> None:
-    """One tenant needs no naming, several do, and a foreign one is refused."""
-    assert tenant_for(holder(Role.READ), Role.READ, None) == "acme"
-    assert tenant_for(ANONYMOUS, Role.READ, "globex") == "globex"
-    with pytest.raises(Invalid):
-        tenant_for(ANONYMOUS, Role.READ, None)
-    with pytest.raises(Forbidden):
-        tenant_for(holder(Role.READ), Role.READ, "globex")
 
 
 def test_services_take_only_their_step_types() -> None:

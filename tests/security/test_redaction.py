@@ -14,7 +14,7 @@ from lucius.security.callback_keys import new_key
 from lucius.security.callback_tokens import Binding, mint
 from lucius.security.keys import Grant
 from lucius.security.keys import mint as mint_key
-from lucius.security.redaction import MASK, redact, redact_event, redact_text
+from lucius.security.redaction import MASK, redact, redact_text
 from tests.security.builders import NOW, steady_bytes, the_issuer
 
 canaries = st.integers().map(lambda number: f"CNRY{sha256(str(number).encode()).hexdigest()[:40]}")
@@ -123,7 +123,7 @@ def test_values_are_redacted_at_any_depth(canary: str, depth: int) -> None:
     for _ in range(depth):
         value = {"inner": [value]}
     assert not leaks(canary, str(redact(value)))
-    assert not leaks(canary, json.dumps(redact_event(None, "info", {"event": value, "password": canary})))
+    assert not leaks(canary, json.dumps(redact({"event": value, "password": canary})))
 
 
 @given(st.text())

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import msgspec
 
-from lucius.errors import Forbidden, Invalid, NotFound
+from lucius.errors import Forbidden, NotFound
 
 _TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
@@ -90,20 +90,6 @@ def require_everywhere(principal: Principal, role: Role) -> None:
             "use a credential for all tenants.",
             code="TENANT_FORBIDDEN",
         )
-
-
-def tenant_for(principal: Principal, role: Role, asked: str | None) -> str:
-    """The tenant a request is about: the one asked for, or the credential's only one."""
-    if asked is not None:
-        require(principal, role, asked)
-        return asked
-    require(principal, role)
-    if principal.tenants is not None and len(principal.tenants) == 1:
-        (only,) = principal.tenants
-        return only
-    raise Invalid(
-        "The credential stands for more than one tenant; name one in tenant_id.", code="TENANT_REQUIRED"
-    )
 
 
 def missing(kind: str, object_id: str) -> NotFound:

@@ -11,7 +11,7 @@ When in doubt, more is masked than needed. Every pattern is linear in the length
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -68,13 +68,6 @@ def redact(value: Any, limit: int | None = None) -> Any:
     What is none of these is shown by its `repr`, redacted. `limit` cuts each text.
     """
     return _redact(value, limit, _MAX_DEPTH)
-
-
-def redact_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """`redact` as a structlog processor; place it last before the renderer."""
-    for name, value in event.items():
-        event[name] = _member(name, value, None, _MAX_DEPTH)
-    return event
 
 
 def _redact(value: Any, limit: int | None, depth: int) -> Any:
