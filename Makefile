@@ -64,7 +64,8 @@ docs: $(STAMP) ## Regenerate the pages that are made from code
 lock: $(STAMP) ## Resolve pyproject.toml into the lock files (ARGS=--upgrade for newer versions)
 	@# Everything first, then the part that make installs: adding an extra later changes no version.
 	@$(COMPILE) $(ARGS) --all-extras --group dev pyproject.toml --output-file requirements-extras.lock
-	@$(COMPILE) --group dev --constraints requirements-extras.lock pyproject.toml --output-file requirements.lock
+	@$(COMPILE) --extra azure --extra reference --extra scaffold --group dev \
+		--constraints requirements-extras.lock pyproject.toml --output-file requirements.lock
 
 clean: ## Remove what the targets above made, except data
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist build

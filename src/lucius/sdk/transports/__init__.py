@@ -1,0 +1,1 @@
+"""The ways to Lucius: HTTP, or a bus."""
