@@ -14,6 +14,7 @@ from lucius.entrypoints.cli.commands import (
     demo,
     keys,
     looking,
+    new_service,
     operating,
     serving,
     submitting,
@@ -52,6 +53,7 @@ def _group(name: str, text: str) -> typer.Typer:
 for _name, _command, _panel in (
     ("demo", demo.demo, _START),
     ("up", serving.up, _START),
+    ("new-service", new_service.new_service, _START),
     ("doctor", checking.doctor, _START),
     ("version", checking.version, _START),
     ("submit", submitting.submit, _JOBS),
