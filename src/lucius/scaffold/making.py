@@ -56,8 +56,8 @@ def _check(target: Path, *, force: bool) -> None:
         if held and not force:
             some = ", ".join(held[:3]) + (", …" if len(held) > 3 else "")  # noqa: PLR2004 - enough to know it
             raise Invalid(
-                f"{target} is not empty ({some}); choose another name or --directory, or say --force to replace"
-                " files of the same names.",
+                f"{target} is not empty ({some}); choose another name or --directory, or say --force to"
+                " replace files of the same names.",
                 code="FOLDER_NOT_EMPTY",
             )
     elif target.exists() or target.is_symlink():

@@ -30,7 +30,7 @@ def new_service(
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Write into a folder that is not empty; replaces files of the same names."),
+        typer.Option("--force", help="Also into a folder that is not empty; its files may be replaced."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
