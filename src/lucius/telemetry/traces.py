@@ -145,6 +145,11 @@ def open_traces(endpoint: str | None, *, version: str, ratio: float = 1.0) -> Tr
     """Tracing to this endpoint (OTLP over HTTP), or none. `ratio` of new traces are kept."""
     if endpoint is None:
         return NoTraces()
+    return OpenTelemetryTraces(open_provider(endpoint, name="lucius", version=version, ratio=ratio))
+
+
+def open_provider(endpoint: str, *, name: str, version: str, ratio: float = 1.0) -> TracerProvider:
+    """A provider of our own that sends to this endpoint; `name` is the service's in the traces."""
     # The SDK costs memory and start-up time that only who traces should pay.
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
@@ -153,9 +158,9 @@ def open_traces(endpoint: str | None, *, version: str, ratio: float = 1.0) -> Tr
     from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio  # noqa: PLC0415
 
     provider = TracerProvider(
-        resource=Resource.create({"service.name": "lucius", "service.version": version}),
+        resource=Resource.create({"service.name": name, "service.version": version}),
         sampler=ParentBasedTraceIdRatio(ratio),
         shutdown_on_exit=False,
     )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
-    return OpenTelemetryTraces(provider)
+    return provider

@@ -1,0 +1,249 @@
+"""Runs one service: takes directives, works on each attempt once, reports, and stops in good order.
+
+    receive ─▶ held (fair between tenants) ─▶ claim ─▶ ACK ─▶ complete ─▶ work under heartbeat
+            ─▶ finish (the RESULT is stored) ─▶ RESULT until heard ─▶ told
+
+State: `held` directives, taken ahead and not begun; `running` attempts. Everything that must survive a
+crash is in the `Attempts` store. A directive is settled once its ACK was heard: from then on the lease
+guards the work, and nobody else can be working on the same attempt.
+
+How it fails: a Lucius that is away is asked again, with pauses; a process that dies leaves claims behind,
+and whoever finds them overdue reports them (`overdue.py`); a store that fails ends the process, because a
+service that cannot remember would do work twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from lucius.core.fairness import FairQueue
+from lucius.errors import Invalid, LuciusError, Saturated, Unavailable
+from lucius.sdk.serving.ahead import Ahead
+from lucius.sdk.serving.attempt import AttemptRun, Tools, ids_of, key_of
+from lucius.sdk.serving.overdue import OverdueAttempts
+from lucius.sdk.serving.ports import AttemptKey, Lent
+from lucius.sdk.serving.service import Service
+from lucius.telemetry.logs import bound
+from lucius.wire.messages import DirectiveMessage, decode_directive
+
+FIRST_PAUSE: Final = 0.2
+LONGEST_PAUSE: Final = 10.0
+LONGEST_HOLD: Final = 10.0
+"""Seconds after which a directive that was taken ahead goes back: well below any ACK timeout."""
+
+
+LAST_WORDS: Final = 5.0
+"""Seconds for telling that work was stopped."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How a service is run."""
+
+    owner: str
+    """Names this process among all that share a store."""
+    concurrency: int = 1
+    prefetch: int = 16
+    """Directives taken ahead, at most; fewer when each takes long."""
+    wait: float = 20.0
+    """Seconds one request for directives may wait."""
+    claim_seconds: float = 30.0
+    """A claim that was not renewed for so long is overdue."""
+    drain_seconds: float = 25.0
+    """How long a stop lets running work go on."""
+    keep_seconds: float = 14 * 86_400.0
+    """Attempts are remembered this long after their result was heard."""
+    scratch: Path | None = None
+
+
+class _Held(msgspec.Struct, frozen=True):
+    key: AttemptKey
+    directive: DirectiveMessage
+    lent: Lent
+    since: float
+
+
+class Runner:
+    """One service at work."""
+
+    def __init__(
+        self,
+        service: Service[Any],
+        tools: Tools,
+        options: Options,
+        *,
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._service = service
+        self._tools = tools
+        self._options = options
+        self._sleep = sleep
+        self._log = structlog.get_logger("lucius.service")
+        self._held: FairQueue[_Held] = FairQueue()
+        self._running: dict[AttemptKey, AttemptRun] = {}
+        self._telling = 0
+        self._ahead = Ahead(options.concurrency, options.prefetch)
+        self._changed = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self.heard_at: int | None = None
+        """When Lucius last answered, for the readiness probe."""
+
+    def stop(self) -> None:
+        """Take nothing new; `run` returns when the running work is over or the drain time is."""
+        self._stopping.set()
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Serve until stopped."""
+        await self._service.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                overdue = OverdueAttempts(self._tools, self._options, lambda: list(self._running))
+                watches = [
+                    group.create_task(overdue.renew(self._sleep, self._lose)),
+                    group.create_task(overdue.look(self._sleep)),
+                    group.create_task(self._watch_held()),
+                ]
+                intake = group.create_task(self._take(group))
+                await self._stopping.wait()
+                intake.cancel()
+                await asyncio.wait([intake])
+                await self._drain()
+                for watch in watches:
+                    watch.cancel()
+        except* StopNowError:
+            self._log.error("results not heard before the stop; the next start tells them")
+        finally:
+            await self._service.stop()
+            self._tools.processes.close()
+
+    async def _take(self, group: asyncio.TaskGroup) -> None:
+        """Fetch as much as can be begun soon, for ever."""
+        pause = FIRST_PAUSE
+        while True:
+            room = self._ahead.room(len(self._running), len(self._held))
+            if room < 1:
+                self._changed.clear()
+                await self._changed.wait()
+                continue
+            try:
+                lents = await self._tools.transport.receive(
+                    [self._service.step_type], limit=room, wait=self._options.wait
+                )
+            except (Unavailable, Saturated) as error:
+                self._log.warning("no directives to be had, trying again", code=error.code, pause=pause)
+                await self._sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+                continue
+            pause = FIRST_PAUSE
+            self.heard_at = self._tools.clock()
+            for lent in lents:
+                await self._hold(lent)
+            self._begin(group)
+
+    async def _hold(self, lent: Lent) -> None:
+        """Put a directive in line, unless it is unreadable or already here."""
+        transport, meter = self._tools.transport, self._tools.meter
+        try:
+            directive = decode_directive(lent.body)
+        except Invalid as error:
+            self._log.error("unreadable directive put aside", reason=error.message)
+            meter.directive("refused")
+            await self._quietly(transport.refuse(lent.lock_token, error.message))
+            return
+        key = key_of(directive)
+        held = _Held(key, directive, lent, asyncio.get_running_loop().time())
+        if key in self._running or not self._held.push(directive.tenant_id, repr(key), held):
+            meter.directive("running")
+            await self._quietly(transport.complete([lent.lock_token]))
+
+    def _begin(self, group: asyncio.TaskGroup) -> None:
+        """Start as many attempts as there are free places."""
+        while len(self._running) < self._options.concurrency and not self._stopping.is_set():
+            held = self._held.pop()
+            if held is None:
+                break
+            run = AttemptRun(self._service, held.directive, held.lent, self._tools, self._options)
+            self._running[held.key] = run
+            group.create_task(self._serve(run, group))
+        self._tools.meter.load(len(self._running), len(self._held))
+
+    async def _serve(self, run: AttemptRun, group: asyncio.TaskGroup) -> None:
+        """One attempt; its place is free again before its RESULT is heard."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._telling += 1
+        try:
+            with bound(**ids_of(run.directive)):
+                result = await run.work()
+        finally:
+            del self._running[run.key]
+            self._ahead.took(loop.time() - began)
+            self._changed.set()
+        self._begin(group)  # outside of `bound`: the next attempt has ids of its own
+        try:
+            if result is not None:
+                with bound(**ids_of(run.directive)):
+                    await run.tell(result)
+        finally:
+            self._telling -= 1
+            self._changed.set()
+
+    def _lose(self, key: AttemptKey) -> None:
+        """The store says that somebody took this attempt over."""
+        if (run := self._running.get(key)) is not None:
+            run.lose()
+
+    async def _drain(self) -> None:
+        """Give back what was not begun; let the rest finish, and stop what does not."""
+        given_back = [held.lent.lock_token for held in self._held]
+        self._held = FairQueue()
+        for _ in given_back:
+            self._tools.meter.directive("given_back")
+        if given_back:
+            await self._quietly(self._tools.transport.abandon(given_back))
+        if not await self._idle(self._options.drain_seconds):
+            for run in self._running.values():
+                run.stop()
+            if not await self._idle(LAST_WORDS):
+                raise StopNowError
+
+    async def _idle(self, within: float) -> bool:
+        """Wait until nothing runs and every result was heard; False when the time is up."""
+        try:
+            async with asyncio.timeout(within):
+                while self._running or self._telling:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _watch_held(self) -> None:
+        """Give back what could not be begun as soon as was thought, before its ACK timeout is near."""
+        while True:
+            await self._sleep(LONGEST_HOLD / 5)
+            now = asyncio.get_running_loop().time()
+            late = [held for held in self._held if now - held.since > LONGEST_HOLD]
+            for held in late:
+                self._held.remove(repr(held.key))
+                self._ahead.took(now - held.since)
+                self._tools.meter.directive("given_back")
+            if late:
+                await self._quietly(self._tools.transport.abandon([held.lent.lock_token for held in late]))
+
+    async def _quietly(self, settling: Awaitable[None]) -> None:
+        """Settle; a settlement that is lost costs another delivery and nothing else."""
+        try:
+            await settling
+        except LuciusError as error:
+            self._log.warning("settling failed; it will be delivered again", code=error.code)
+
+
+class StopNowError(Exception):
+    """The drain time is over; what is left is in the store."""
