@@ -36,6 +36,7 @@ from lucius.sdk.call import Call, Patience
 from lucius.sdk.client import Client
 
 if TYPE_CHECKING:
+    from lucius.sdk.serving.cancel import CancelToken
     from lucius.sdk.serving.outcomes import Artifact, Cancelled, Final, Output, Retryable
     from lucius.sdk.serving.run import run
     from lucius.sdk.serving.service import Service, service
@@ -48,6 +49,7 @@ __all__ = [
     "Artifact",
     "AsyncClient",
     "Call",
+    "CancelToken",
     "Cancelled",
     "Client",
     "Final",
@@ -69,9 +71,9 @@ __all__ = [
 ]
 
 _SERVING = {
-    "Artifact": "outcomes", "Cancelled": "outcomes", "Final": "outcomes", "Output": "outcomes",
-    "Retryable": "outcomes", "Service": "service", "ServiceSettings": "settings", "Step": "step",
-    "Trial": "trial", "run": "run", "service": "service", "trial": "trial",
+    "Artifact": "outcomes", "CancelToken": "cancel", "Cancelled": "outcomes", "Final": "outcomes",
+    "Output": "outcomes", "Retryable": "outcomes", "Service": "service", "ServiceSettings": "settings",
+    "Step": "step", "Trial": "trial", "run": "run", "service": "service", "trial": "trial",
 }  # fmt: skip
 
 
