@@ -19,7 +19,10 @@ def test_its_own_tests_pass_as_generated(project: Project) -> None:
 
 def test_its_make_targets_do_what_they_say(project: Project) -> None:
     """`make test` and `make protocol` work in an environment that has Lucius, with nothing installed."""
-    for target, said in (("test", " passed"), ("protocol", "protocols/word-count.yaml is up to date.")):
+    for target, said in (
+        ("test", " passed"),
+        ("protocol", "config/protocols/word-count.yaml is up to date."),
+    ):
         done = subprocess.run(
             ["make", f"PYTHON={sys.executable}", target],
             cwd=project.folder,
@@ -38,17 +41,17 @@ def test_the_linter_has_nothing_to_say(tmp_path: Path) -> None:
     description = "Zählt – wörtlich — 'alles', $HOME, `x` & {{ name }} {% raw %} #; ‘漢字’: ja"
     folder = make("z9", tmp_path, step_type="A", description=description)
     project = Project(folder, "z9")
-    project.run("-m", "ruff", "check", "--isolated", "--config", "pyproject.toml", ".")
-    project.run("-m", "ruff", "format", "--isolated", "--config", "pyproject.toml", "--check", ".")
+    project.run("-m", "ruff", "check", ".")
+    project.run("-m", "ruff", "format", "--check", ".")
     project.run("-m", "pytest", "-q", "-p", "no:cacheprovider")
     settings = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
     assert settings["project"]["description"] == f"{description}."
-    assert check_configuration(folder) == []
+    assert check_configuration(folder / "config") == []
 
 
 def test_the_protocol_is_one_that_lucius_takes(project: Project) -> None:
-    """The folder is a configuration directory as it is."""
-    assert check_configuration(project.folder) == []
+    """`config/` is a configuration directory as it is."""
+    assert check_configuration(project.folder / "config") == []
 
 
 def test_a_changed_payload_is_noticed_and_written_to_the_protocol(project: Project) -> None:
@@ -57,13 +60,13 @@ def test_a_changed_payload_is_noticed_and_written_to_the_protocol(project: Proje
     service.write_text(service.read_text().replace("le=50", "le=99"))
     said = project.run("-m", "pytest", "-q", "-p", "no:cacheprovider", code=1)
     assert "test_the_protocol_knows_the_payload" in said
-    protocol = project.folder / "protocols" / "word-count.yaml"
+    protocol = project.folder / "config" / "protocols" / "word-count.yaml"
     before = protocol.read_text()
-    renew = ("-m", "lucius.scaffold.protocol", project.target, "protocols/word-count.yaml")
+    renew = ("-m", "lucius.scaffold.protocol", project.target, "config/protocols/word-count.yaml")
     assert "has the new payload schema" in project.run(*renew)
     assert protocol.read_text() == before.replace("maximum: 50", "maximum: 99")
     project.run("-m", "pytest", "-q", "-p", "no:cacheprovider")
-    assert check_configuration(project.folder) == []
+    assert check_configuration(project.folder / "config") == []
 
 
 def test_what_cannot_be_renewed_is_told_in_a_sentence(project: Project) -> None:
@@ -72,11 +75,11 @@ def test_what_cannot_be_renewed_is_told_in_a_sentence(project: Project) -> None:
     assert "usage" in project.run(*renew, project.target, code=2)
     assert "cannot be read" in project.run(*renew, project.target, "nowhere.yaml", code=1)
     assert "cannot be read" in project.run(*renew, project.target, "README.md", code=1)
-    assert "no module nowhere" in project.run(*renew, "nowhere:x", "protocols/word-count.yaml", code=1)
-    protocol = project.folder / "protocols" / "word-count.yaml"
+    assert "no module nowhere" in project.run(*renew, "nowhere:x", "config/protocols/word-count.yaml", code=1)
+    protocol = project.folder / "config" / "protocols" / "word-count.yaml"
     protocol.write_text(protocol.read_text().replace("step_type: WORD_COUNT", "step_type: OTHER"))
     assert "no step of the type WORD_COUNT" in project.run(
-        *renew, project.target, "protocols/word-count.yaml", code=1
+        *renew, project.target, "config/protocols/word-count.yaml", code=1
     )
 
 

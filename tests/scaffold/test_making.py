@@ -22,7 +22,7 @@ def test_a_project_has_what_a_team_needs(project: Project) -> None:
     assert set(files) == {
         ".dockerignore", ".gitignore", "Dockerfile", "Makefile", "README.md", "conformance.yaml",
         "pyproject.toml",
-        "protocols/word-count.yaml", "src/word_count/__init__.py", "src/word_count/__main__.py",
+        "config/protocols/word-count.yaml", "src/word_count/__init__.py", "src/word_count/__main__.py",
         "src/word_count/service.py", "tests/test_payload.py", "tests/test_service.py", "wheels/README.md",
     }  # fmt: skip
     for path, text in files.items():
@@ -40,7 +40,7 @@ def test_two_projects_live_side_by_side(tmp_path: Path) -> None:
         assert "word_count" not in text + path
         assert "word-count" not in text + path
         assert "WORD_COUNT" not in text
-    assert "FACES" in second.files()["protocols/face-finder.yaml"]
+    assert "FACES" in second.files()["config/protocols/face-finder.yaml"]
     assert "FACES" not in "".join(first.files().values())
 
 

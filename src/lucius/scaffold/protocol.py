@@ -1,6 +1,6 @@
 """Writes the payload's schema into the protocol that makes a service known.
 
-    python3 -m lucius.scaffold.protocol word_count.service:execute protocols/word-count.yaml
+    python3 -m lucius.scaffold.protocol word_count.service:execute config/protocols/word-count.yaml
 
 The file keeps its comments and its order; every step of the service's type gets the schema. Nothing is
 written when the file already has it, or when something is wrong.
