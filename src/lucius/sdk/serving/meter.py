@@ -82,4 +82,5 @@ class Meter:
 
     def exposition(self) -> bytes:
         """The answer of `/metrics`, in OpenMetrics."""
-        return generate_latest(self.registry)
+        text: bytes = generate_latest(self.registry)  # type: ignore[no-untyped-call]
+        return text

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import secrets
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -39,6 +39,8 @@ from lucius.security.redaction import redact
 from lucius.telemetry.logs import configure_logs
 from lucius.telemetry.traces import open_provider, otlp_endpoint
 
+LAST_WAIT = 5.0
+"""Seconds the process waits for its threads at the very end."""
 SILENCE_MS = 90_000
 """A Lucius that did not answer for so long makes a service unready."""
 
@@ -55,17 +57,21 @@ def run(service: Service[Any], settings: ServiceSettings | None = None, *, until
     log = structlog.get_logger("lucius.service")
     code = 0
     try:
-        asyncio.run(serve(service, chosen, until_eof=until_eof))
+        asyncio.run(_serve_and_leave(service, chosen, until_eof=until_eof))
     except KeyboardInterrupt:
         code = 130
     except BaseExceptionGroup as group:
         log.critical("the service broke", exc_info=group)
         code = 1
-    if any(thread.name.startswith("asyncio_") for thread in threading.enumerate()):
-        # Work in a thread that was told to stop and did not: the process must end all the same.
-        sys.stderr.flush()
-        os._exit(code)
     return code
+
+
+async def _serve_and_leave(service: Service[Any], settings: ServiceSettings, *, until_eof: bool) -> None:
+    await serve(service, settings, until_eof=until_eof)
+    # Work in a thread that was told to stop and did not would keep the process for ever.
+    last = threading.Timer(LAST_WAIT, os._exit, (0,))
+    last.daemon = True
+    last.start()
 
 
 async def serve(service: Service[Any], settings: ServiceSettings, *, until_eof: bool = False) -> None:
@@ -91,8 +97,8 @@ async def serve(service: Service[Any], settings: ServiceSettings, *, until_eof: 
 async def running(service: Service[Any], settings: ServiceSettings) -> AsyncIterator[tuple[Runner, Meter]]:
     """A runner with everything it needs; lets all of it go afterwards."""
     key = settings.key.get_secret_value() if settings.key else None
-    transport = HttpTransport(settings.url, key=key, clock=now_ms, sleep=asyncio.sleep)
-    attempts = await open_attempts(settings.store_of(service.step_type))
+    transport = HttpTransport(settings.url, key=key, clock=now_ms, sleep=asyncio.sleep, chance=random.random)
+    attempts = open_attempts(settings.store_of(service.step_type))
     meter, spans = Meter(service.step_type), _spans(service, settings)
     try:
         yield (

@@ -40,7 +40,7 @@ class ServiceSettings(BaseSettings):
     keep_days: float = Field(default=14.0, gt=0)
     """How long results are remembered."""
     health: str | None = Field(default=None, pattern=r"^(.*:)?\d{1,5}$")
-    """`HOST:PORT` of `/healthz`, `/readyz` and `/metrics`; a bare port listens on 127.0.0.1; None: nowhere."""
+    """`HOST:PORT` of `/healthz`, `/readyz` and `/metrics`; a bare port is on 127.0.0.1; None: nowhere."""
     scratch: Path | None = None
     """Where temporary files go; None: where the system puts them."""
     log_level: str = "info"

@@ -74,6 +74,10 @@ class Work:
             meter=meter,
         )
 
+    def is_lost(self) -> bool:
+        """Whether the attempt is somebody else's by now."""
+        return self._lost is not None
+
     def hear(self, heard: Heard) -> None:
         """What Lucius answered to the ACK."""
         self._pulse.hear(heard)
@@ -92,8 +96,9 @@ class Work:
 
     async def run(self) -> ResultMessage | None:
         """Do it; None if the attempt was lost."""
-        if self._lost is not None:
-            return self._gave_up()
+        if self.is_lost():
+            self._gave_up()
+            return None
         loop = asyncio.get_running_loop()
         began = loop.time()
         pulse = asyncio.create_task(self._pulse.run())
@@ -104,8 +109,9 @@ class Work:
             with suppress(asyncio.CancelledError):
                 await pulse
             self._meter.worked(loop.time() - began)
-        if self._lost is not None:
-            return self._gave_up()
+        if self.is_lost():
+            self._gave_up()
+            return None
         code = result.error.code if result.error else ""
         self._meter.result(result.status, code)
         self._log.info("attempt ended", status=result.status, **({"code": code} if code else {}))
