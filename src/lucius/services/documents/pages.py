@@ -33,10 +33,21 @@ def blank_page(*, width: float = A4[0], height: float = A4[1]) -> Page:
 
 
 def text_page(text: str, *, width: float = A4[0], height: float = A4[1], rotate: int = 0) -> Page:
-    """A page with a text layer, in Helvetica. Characters outside Windows-1252 become question marks."""
+    """A page with a text layer, in Helvetica; it is shown upright whatever `rotate` is.
+
+    Characters outside Windows-1252 become question marks.
+    """
     shown = "\n".join(f"<{line.encode('cp1252', 'replace').hex()}> Tj T*" for line in lines_of(text))
     head = f"BT /F1 {SIZE} Tf {SIZE * LEADING:.2f} TL {MARGIN} {height - MARGIN - SIZE:.2f} Td"
-    return Page(content=f"{head}\n{shown}\nET".encode(), width=width, height=height, rotate=rotate)
+    stored = (height, width) if rotate % 180 else (width, height)
+    turn = {
+        0: "",
+        90: f"0 1 -1 0 {height} 0 cm",
+        180: f"-1 0 0 -1 {width} {height} cm",
+        270: f"0 -1 1 0 0 {width} cm",
+    }
+    content = f"{turn[rotate]}\n{head}\n{shown}\nET".encode()
+    return Page(content=content, width=stored[0], height=stored[1], rotate=rotate)
 
 
 def image_page(

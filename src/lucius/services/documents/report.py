@@ -26,7 +26,8 @@ In 2030 the Northfield Water Works supplied drinking water to 48,200 people in
 were delivered, 2.1 percent more than in the year before. The water met every limit
 of the drinking water rules throughout the year.
 
-The price of water stayed at EUR 1.94 per cubic metre. The basic fee is EUR 7.50 per month.
+The price of water stayed at EUR 1.94 per cubic metre. The basic fee is
+EUR 7.50 per month.
 
 Losses in the pipes fell from 8.9 percent to 7.4 percent, because 11.6 kilometres of
 old pipes were replaced. The goal for 2032 is 6.0 percent.
