@@ -114,7 +114,7 @@ class AttemptsEnding:
         assert (await harness.claim(old)).claimed
 
     async def test_what_nobody_keeps_alive_has_an_end(self, harness: AttemptsHarness) -> None:
-        """Claims that were left alone for the whole time go too; those that somebody extended or took stay."""
+        """Claims left alone for the whole time go too; those that somebody extended or took stay."""
         left, alive, taken = [await harness.begun() for _ in range(3)]
         await harness.attempts.extend([left, alive], owner="first", until=SOON + 1)
         await harness.take(limit=1)

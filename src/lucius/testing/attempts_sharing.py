@@ -42,8 +42,21 @@ class AttemptsSharing:
         assert await harness.claim(key) == Found(claimed=False)
 
     async def test_keys_may_hold_any_text(self, harness: AttemptsHarness) -> None:
-        """Ids with slashes, quotes, blanks, dots and letters of all scripts, long or short, are kept apart."""
-        texts = ["a/b", "a\\b", "a#b?c", "a b", "..", "a'b\"", "ä€😀", "A/B", "a!b", "a~2fb", "x" * 200, "€" * 200]
+        """Ids with slashes, quotes, blanks, dots and letters of all scripts, however long, are kept apart."""
+        texts = [
+            "a/b",
+            "a\\b",
+            "a#b?c",
+            "a b",
+            "..",
+            "a'b\"",
+            "ä€😀",
+            "A/B",
+            "a!b",
+            "a~2fb",
+            "x" * 200,
+            "€" * 200,
+        ]
         keys = [harness.key(job_id=text, step_id=text, lease_id=text) for text in texts]
         keys += [harness.key(job_id="a!b", step_id="c", lease_id="l")]
         keys += [harness.key(job_id="a", step_id="b!c", lease_id="l")]

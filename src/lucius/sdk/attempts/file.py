@@ -73,7 +73,9 @@ def _connected(path: str) -> apsw.Connection:
             connection.execute(_TABLES).fetchall()
     except apsw.Error as error:
         connection.close()
-        message = f"{path} cannot be used as the attempts of a service: {error}; move it away or name another file."
+        message = (
+            f"{path} cannot be used as the attempts of a service: {error}; move it away or name another file."
+        )
         raise Unavailable(message, code="ATTEMPTS_UNREADABLE") from error
     except Unavailable:
         connection.close()
@@ -86,7 +88,9 @@ def _check(connection: apsw.Connection, path: str) -> None:
     version, mark = connection.pragma("user_version"), connection.pragma("application_id")
     empty = connection.execute("SELECT count(*) FROM sqlite_schema").fetchall() == [(0,)]
     if mark != APPLICATION and not (empty and mark == 0 and version == 0):
-        message = f"{path} is a database of something else; name another file for the attempts of this service."
+        message = (
+            f"{path} is a database of something else; name another file for the attempts of this service."
+        )
         raise Unavailable(message, code="ATTEMPTS_FOREIGN")
     if version > VERSION:
         message = (

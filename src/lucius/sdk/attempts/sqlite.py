@@ -14,9 +14,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike, fspath
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import apsw
 
@@ -45,7 +45,7 @@ _FORGET: Final = "DELETE FROM attempts WHERE told_at < ?1 OR (told_at IS NULL AN
 
 
 class SqliteAttempts:
-    """`Attempts` in a file, or for a test in `:memory:`. Opens it at once: a file that is no good is told now."""
+    """`Attempts` in a file, or for a test in `:memory:`. A file that is no good is told at once."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = fspath(path)
@@ -91,7 +91,7 @@ class SqliteAttempts:
         """Take over what is overdue, the longest overdue first."""
 
         def work() -> list[Overdue]:
-            rows = self._connection.execute(_OVERDUE, (now, max(limit, 0))).fetchall()
+            rows: list[Any] = self._connection.execute(_OVERDUE, (now, max(limit, 0))).fetchall()
             for number, *_ in rows:
                 self._changed(_TAKE, (owner, until, number))
             return [
@@ -153,7 +153,8 @@ def _transaction(connection: apsw.Connection, path: str) -> Iterator[None]:
         raise Unavailable(message, code="ATTEMPTS_UNAVAILABLE") from error
     finally:
         if connection.in_transaction:
-            connection.execute("ROLLBACK")
+            with suppress(apsw.Error):  # the first error is the one to tell
+                connection.execute("ROLLBACK")
 
 
 def _parts(key: AttemptKey) -> tuple[str, str, int, str]:
