@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lucius import sdk
-from lucius.entrypoints.cli.commands.demo import await_ready, stop_child
+from lucius.entrypoints.cli.child import await_ready, stop_child
 from lucius.entrypoints.cli.commands.serving import free_port
 
 PICTURES = Path(__file__).parent / "pictures"

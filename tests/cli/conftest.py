@@ -33,7 +33,8 @@ class Server:
     def start(self) -> None:
         """Start and wait until it is ready."""
         log = (self.home / "server.log").open("ab")
-        arguments = ["up", "--port", str(self.port), "--data", str(self.home / "data"), *self.options]
+        arguments = ["up", "--port", str(self.port), "--data", str(self.home / "data"), "--services", "echo"]
+        arguments += self.options
         self.process = subprocess.Popen(
             [*PROGRAM, *arguments], stdout=log, stderr=log, cwd=self.home, env=environment()
         )
@@ -116,7 +117,7 @@ def environment(**more: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One Lucius for the tests of a module."""
-    running = Server(tmp_path_factory.mktemp("lucius"), "--services", "echo")
+    running = Server(tmp_path_factory.mktemp("lucius"))
     yield running
     assert running.stop() == 0, running.log()
 

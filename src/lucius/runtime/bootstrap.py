@@ -35,15 +35,18 @@ from lucius.engines.outbox.relay import Relay
 from lucius.entrypoints.api.app import create_app
 from lucius.entrypoints.api.services import Services
 from lucius.errors import Invalid
-from lucius.runtime import nature
+from lucius.runtime import nature, reference
 from lucius.runtime.configured import Configured, tell_reload
+from lucius.runtime.reference_workers import worker_keys, workers
 from lucius.runtime.secrets import Secrets
 from lucius.runtime.settings import Settings
 from lucius.runtime.state import State
 from lucius.runtime.tokens import AttemptTokens
+from lucius.runtime.workers import Workers
 from lucius.security.authenticate import Authenticator, is_open
 from lucius.security.jwks import JwksCache
 from lucius.security.jwt import JwtRules, JwtVerifier
+from lucius.security.keys import Minted
 from lucius.security.loopback import check_bind
 from lucius.services.echo import EchoService
 from lucius.telemetry.asgi import ObservedApp
@@ -96,6 +99,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     authenticator: Authenticator
     jwks: JwksCache | None
     tokens: AttemptTokens
+    worker_keys: dict[str, Minted]
+    """A credential for each worker process, by its name. In memory only: it ends with this process."""
 
     def webhook_policy(self) -> guard.Policy:
         """This machine may be called as long as only this machine can ask for it."""
@@ -135,6 +140,7 @@ class Lucius(msgspec.Struct, frozen=True, kw_only=True):
     intakes: tuple[Intake, ...]
     sender: Sender
     echo: EchoService | None
+    workers: Workers | None
     jwks: JwksCache | None
     recover: Callable[[], Awaitable[RecoveryReport]]
     """Publish again what a volatile bus forgot."""
@@ -169,6 +175,7 @@ def build(settings: Settings, *, on_failure: OnFailure | None = None) -> Lucius:
         intakes=tuple(Intake(driving.observed_bus, engine, sleep=nature.sleep) for _ in range(INTAKES)),
         sender=sender,
         echo=_echo(settings, driving),
+        workers=workers(settings, access.secrets.root, access.worker_keys),
         jwks=access.jwks,
         recover=lambda: recover(ledger, driving.relay),
         state=state,
@@ -176,6 +183,8 @@ def build(settings: Settings, *, on_failure: OnFailure | None = None) -> Lucius:
 
 
 def _make_room(settings: Settings) -> None:
+    if settings.services == "reference":
+        reference.require()
     if settings.data == Path(":memory:") and not settings.in_memory:
         message = "A ledger in memory forgets accepted jobs; if that is meant, say so with --in-memory."
         raise Invalid(message, code="LEDGER_NOT_DURABLE")
@@ -190,13 +199,16 @@ def _access(settings: Settings) -> Access:
     verifier, jwks = _jwt(settings)
     open_mode = is_open(keyring, jwt_configured=verifier is not None)
     check_bind(settings.host, open_mode=open_mode)
+    made = worker_keys() if settings.services == "reference" else {}
+    own = [minted.key for minted in made.values()]
     key_file = CallbackKeyFile(secrets.callbacks, token_bytes=nature.token_bytes)
     return Access(
         secrets=secrets,
         keyring=keyring,
-        authenticator=Authenticator(keyring, verifier, open_mode=open_mode, clock=clock),
+        authenticator=Authenticator(keyring, verifier, open_mode=open_mode, clock=clock, own=own),
         jwks=jwks,
         tokens=AttemptTokens(key_file, clock=clock),
+        worker_keys=made,
     )
 
 
@@ -286,7 +298,7 @@ def _services(
             check_url=lambda url: guard.check_url(url, access.webhook_policy()),
             clock=clock,
             new_id=new_id,
-            workspace_root=settings.workspace_uri,
+            workspace_root=settings.workspace_uri(access.secrets.root),
         ),
         report=Report(engine, access.tokens.verify),
         control=control,

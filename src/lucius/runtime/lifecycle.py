@@ -1,9 +1,10 @@
 """Start, ready, drain, stop.
 
-Background work runs in one task group: relay, intakes, duties, webhooks, echo. A part that ends with
-an unexpected error ends the process, loudly; the next start recovers from the ledger. A failed ledger
-does the same. Stopping is the reverse of starting: no new requests, running work may finish, what was
-accepted is written, the file is let go.
+Background work runs in one task group: relay, intakes, duties, webhooks, echo or the worker processes. A
+part that ends with an unexpected error ends the process, loudly; the next start recovers from the ledger.
+A failed ledger does the same. Workers start when the API answers and stop while it still does, so that
+they can report what they have. Stopping is the reverse of starting: no new requests, running work may
+finish, what was accepted is written, the file is let go.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ async def _work(lucius: Lucius) -> None:
             structlog.get_logger("lucius").info("open attempts published again", attempts=report.acted)
         if lucius.echo is not None:
             group.create_task(lucius.echo.run())
+        if lucius.workers is not None:
+            group.create_task(lucius.workers.run())
 
 
 async def _repeat(duty: Duty, lucius: Lucius) -> None:
@@ -96,6 +99,8 @@ async def _stop(lucius: Lucius, background: asyncio.Task[None]) -> None:
     lucius.sender.stop()
     if lucius.echo is not None:
         lucius.echo.stop()
+    if lucius.workers is not None:
+        await lucius.workers.stop()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(lucius.settings.drain_seconds):
             await lucius.relay.drained()
@@ -130,10 +135,21 @@ async def serve(settings: Settings, *, announce: Callable[[Lucius, str], None] |
     async with running(settings, on_failure=broken) as lucius:
 
         def drain() -> None:
+            again = lucius.state.phase == "draining"
             lucius.state.phase = "draining"
+            if lucius.workers is not None:
+                (lucius.workers.kill if again else lucius.workers.ask)()
             lucius.hub.close()
 
-        server = Server(lucius.app, settings, drain)
+        def opened() -> None:
+            if lucius.workers is not None:
+                lucius.workers.open()
+
+        async def closing() -> None:
+            if lucius.workers is not None:
+                await lucius.workers.stop()
+
+        server = Server(lucius.app, settings, drain, opened=opened, closing=closing)
         gc.collect()
         gc.freeze()
         if announce is not None:

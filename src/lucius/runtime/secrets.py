@@ -1,4 +1,4 @@
-"""Where secrets lie: below the data directory, or in a private directory that dies with the process."""
+"""Where files lie: below the data directory, or in a private directory that dies with the process."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 
 
 class Secrets:
-    """Paths of everything that must stay secret."""
+    """Paths of everything that must stay secret, and the root of everything else."""
 
     def __init__(self, settings: Settings) -> None:
         self._temporary = tempfile.TemporaryDirectory(prefix="lucius-") if settings.in_memory else None
         root = Path(self._temporary.name) if self._temporary else settings.data
+        self.root = root
         self.keyring = ":memory:" if settings.in_memory else str(root / "keys.db")
         self.callbacks = root / "secrets" / "callback-keys.json"
         self.webhooks = root / "secrets" / "webhook-keys.json"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import socket
+    from collections.abc import Awaitable, Callable, Iterator
 
     from starlette.types import ASGIApp
 
@@ -18,9 +19,20 @@ if TYPE_CHECKING:
 
 
 class Server(uvicorn.Server):
-    """Stops at SIGTERM or Ctrl-C; `drain` lets go of streams and long polls, so that nobody is waited for."""
+    """Stops at SIGTERM or Ctrl-C; `drain` lets go of streams and long polls, so that nobody is waited for.
 
-    def __init__(self, app: ASGIApp, settings: Settings, drain: Callable[[], None]) -> None:
+    `opened` is called when requests are taken, `closing` is waited for while they still are.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        drain: Callable[[], None],
+        *,
+        opened: Callable[[], None],
+        closing: Callable[[], Awaitable[None]],
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -39,12 +51,25 @@ class Server(uvicorn.Server):
             )
         )
         self._drain = drain
+        self._opened = opened
+        self._closing = closing
 
     def stop(self) -> None:
         """Take nothing new and end; asked a second time, end at once."""
         self.force_exit = self.should_exit
         self.should_exit = True
         self._drain()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._opened()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """First those who report to us, then we."""
+        await self._closing()
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

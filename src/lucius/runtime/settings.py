@@ -31,7 +31,7 @@ class Settings(BaseSettings):
 
     # jobs
     workspace_root: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9+.-]*://[^\s]+$")
-    """Where steps write; None: `workspace/` below the data directory."""
+    """Where steps write; None: `workspace/` below the data directory (in memory: a temporary one)."""
     files_root: Path | None = None
     """`file:` references may name what lies below; None: `file:` is refused."""
     max_inflight_per_tenant: int | None = Field(default=None, ge=1)
@@ -45,9 +45,10 @@ class Settings(BaseSettings):
     drain_seconds: float = Field(default=10.0, ge=0)
     """How long a stop waits for requests and directives under way."""
 
-    # services inside this process
-    services: Literal["echo", "none"] = "none"
-    """`echo` plays platform services inside the process; the command line's own default is `echo`."""
+    # services that come with it
+    services: Literal["reference", "echo", "none"] = "none"
+    """`reference`: OCR, EMBEDDING and SIS in processes of their own; `echo`: the process plays all services
+    itself. The command line's own default is `reference` if the extra is installed, else `echo`."""
     echo_delay: float = Field(default=0.0, ge=0)
     """Seconds each step takes."""
     echo_failure_rate: float = Field(default=0.0, ge=0, le=1)
@@ -85,11 +86,12 @@ class Settings(BaseSettings):
     @property
     def base_url(self) -> str:
         """What services are told to call."""
-        host = self.host
-        if self.all_addresses:  # no place to call; each family has its own: `::` does not take IPv4
-            host = "::1" if ":" in host else "127.0.0.1"
-        host = f"[{host}]" if ":" in host else host
-        return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
+        return (self.public_url or self.local_url).rstrip("/")
+
+    @property
+    def local_url(self) -> str:
+        """Where this machine reaches it."""
+        return f"http://{self._host}:{self.port}"
 
     @property
     def all_addresses(self) -> bool:
@@ -99,7 +101,14 @@ class Settings(BaseSettings):
         except ValueError:  # a name
             return False
 
+    def workspace_uri(self, root: Path) -> str:
+        """The root of every job's workspace, `root` being where this process keeps its files."""
+        return self.workspace_root or (root.resolve() / "workspace" / "lucius").as_uri()
+
     @property
-    def workspace_uri(self) -> str:
-        """The root of every job's workspace."""
-        return self.workspace_root or (self.data.resolve() / "workspace" / "lucius").as_uri()
+    def _host(self) -> str:
+        """The host in a URL."""
+        host = self.host
+        if self.all_addresses:  # no place to call; each family has its own: `::` does not take IPv4
+            host = "::1" if ":" in host else "127.0.0.1"
+        return f"[{host}]" if ":" in host else host

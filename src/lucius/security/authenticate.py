@@ -2,17 +2,18 @@
 
     a key (X-API-Key, or Authorization: Bearer lk_…)  ─▶ keyring   ─▶ principal, at once
     a JWT (Authorization: Bearer eyJ…)                ─▶ verifier  ─▶ principal, may wait for the issuer
+    a key this process made for its own workers       ─▶ known to it alone, in memory, never in the keyring
     nothing, in open mode                             ─▶ ANONYMOUS
     anything else                                     ─▶ Unauthenticated
 
 Open mode is decided once, at start, because the listener's address depends on it; it can only end
 (the first key that is made closes it), never begin. A bad credential is refused in open mode too: it
-was meant for something.
+was meant for something. Keys of the process's own do not close open mode: they let nobody else in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from lucius.errors import Unauthenticated
@@ -46,9 +47,17 @@ class Authenticator:
     """Reads credentials. Use `at_once(...) or await authenticate(...)` where microseconds count."""
 
     def __init__(
-        self, keyring: Keys, tokens: Tokens | None = None, *, open_mode: bool, clock: Callable[[], int]
+        self,
+        keyring: Keys,
+        tokens: Tokens | None = None,
+        *,
+        open_mode: bool,
+        clock: Callable[[], int],
+        own: Iterable[keys.ApiKey] = (),
     ) -> None:
+        """`own` are keys that live no longer than this process."""
         self._keyring = keyring
+        self._own = {key.key_id: key for key in own}
         self._tokens = tokens
         self._open_mode = open_mode and tokens is None
         self._clock = clock
@@ -84,7 +93,8 @@ class Authenticator:
         key_id = keys.key_id_of(text)
         if key_id is None:
             raise _refused()
-        return keys.verify(text, self._keyring.find(key_id), now=self._clock())
+        key = self._own.get(key_id) or self._keyring.find(key_id)
+        return keys.verify(text, key, now=self._clock())
 
 
 def is_open(keyring: Keys, *, jwt_configured: bool) -> bool:

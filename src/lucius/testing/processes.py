@@ -29,6 +29,8 @@ HOST = "127.0.0.1"
 READY_WITHIN = 60.0
 """Seconds after which a start counts as hung; generous, for machines that do much else."""
 POLL = 0.005
+DEFAULTS = ("--services", "echo")
+"""What a test means that does not say otherwise: a later option of the same name wins."""
 
 
 def free_port() -> int:
@@ -100,7 +102,7 @@ class Server:
         began = time.monotonic()
         command = [
             sys.executable, "-m", "lucius.entrypoints.cli", "up", "--host", HOST,
-            "--port", str(self.port), "--data", str(self.data), *self._options, *options,
+            "--port", str(self.port), "--data", str(self.data), *DEFAULTS, *self._options, *options,
         ]  # fmt: skip
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
         with self.log.open("ab") as log:

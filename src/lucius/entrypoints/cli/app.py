@@ -10,12 +10,15 @@ import typer
 from lucius.entrypoints.cli import options
 from lucius.entrypoints.cli.commands import (
     checking,
+    conformance,
     control,
     demo,
     keys,
     looking,
     new_service,
     operating,
+    output,
+    service,
     serving,
     submitting,
 )
@@ -54,6 +57,8 @@ for _name, _command, _panel in (
     ("demo", demo.demo, _START),
     ("up", serving.up, _START),
     ("new-service", new_service.new_service, _START),
+    ("service", service.service, _START),
+    ("conformance", conformance.conformance, _START),
     ("doctor", checking.doctor, _START),
     ("version", checking.version, _START),
     ("submit", submitting.submit, _JOBS),
@@ -62,6 +67,7 @@ for _name, _command, _panel in (
     ("job", looking.job, _JOBS),
     ("watch", looking.watch, _JOBS),
     ("events", looking.events, _JOBS),
+    ("output", output.output, _JOBS),
     ("explain", looking.explain, _JOBS),
     ("cancel", control.cancel, _JOBS),
     ("pause", control.pause, _JOBS),

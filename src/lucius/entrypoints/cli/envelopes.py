@@ -19,6 +19,8 @@ import msgspec
 from lucius.errors import Invalid
 
 DEFAULT_TENANT = "default"
+DEFAULT_TYPE = "OCR_EMBEDDING_SIS"
+"""What is done with a document when nothing is said: read it, embed it, answer questions about it."""
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ENVELOPE_FILES = frozenset({".json", ".yaml", ".yml"})
 _ENVELOPE_FIELDS = frozenset({"tenant_id", "request_type", "input_ref", "output_ref", "schema_version"})
@@ -26,11 +28,13 @@ _ENVELOPE_FIELDS = frozenset({"tenant_id", "request_type", "input_ref", "output_
 
 def build(source: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The envelope that SOURCE and the options ask for."""
-    envelope = _start(source)
+    envelope, document = _start(source)
     envelope.update({name: value for name, value in given.items() if value is not None})
     envelope.setdefault("tenant_id", os.environ.get("LUCIUS_TENANT") or DEFAULT_TENANT)
     envelope.setdefault("payload", {})
     envelope.setdefault("schema_version", "1")
+    if document:
+        envelope.setdefault("request_type", DEFAULT_TYPE)
     if "request_type" not in envelope:
         raise Invalid("Say what is to be done with --type, such as --type OCR.", code="TYPE_REQUIRED")
     if "output_ref" not in envelope and isinstance(ref := envelope.get("input_ref"), dict):
@@ -58,13 +62,40 @@ def parse_payload(text: str | None) -> dict[str, Any] | None:
     return value
 
 
-def _start(source: str) -> dict[str, Any]:
+def ask(
+    payload: dict[str, Any] | None, prompts: list[str] | None, stored: str | None
+) -> dict[str, Any] | None:
+    """The payload with questions for the `sis` step: the prompts themselves, or the name of a stored set."""
+    if not prompts and stored is None:
+        return payload
+    if prompts and stored is not None:
+        raise Invalid("Ask with --prompt or name a stored set with --prompts, not both.", code="BAD_PAYLOAD")
+    asked = dict(payload or {})
+    section = asked.get("sis", {})
+    if not isinstance(section, dict) or "prompt_set" in section:
+        message = "--payload asks questions already (sis.prompt_set); leave --prompt and --prompts out."
+        raise Invalid(message, code="BAD_PAYLOAD")
+    return asked | {"sis": section | {"prompt_set": prompts or stored}}
+
+
+def local_document(source: str) -> Path | None:
+    """The file that SOURCE names, if it is a document on this machine."""
+    path = Path(source).expanduser()
+    return path.absolute() if _is_path(source) and path.exists() else None
+
+
+def _is_path(source: str) -> bool:
+    return source != "-" and not source.lstrip().startswith("{") and not _URI.match(source)
+
+
+def _start(source: str) -> tuple[dict[str, Any], bool]:
+    """What SOURCE says, and whether it is a document."""
     if source == "-":
-        return _object(_document(sys.stdin.read(), "stdin"), "stdin")
+        return _object(_document(sys.stdin.read(), "stdin"), "stdin"), False
     if source.lstrip().startswith("{"):
-        return _object(_json(source, "the argument"), "the argument")
+        return _object(_json(source, "the argument"), "the argument"), False
     if _URI.match(source):
-        return {"input_ref": {"uri": source}}
+        return {"input_ref": {"uri": source}}, True
     path = Path(source).expanduser()
     if not path.exists():
         message = f"{source} is neither a file, nor a URI, nor a JSON object."
@@ -72,8 +103,8 @@ def _start(source: str) -> dict[str, Any]:
     if path.suffix.lower() in _ENVELOPE_FILES and path.is_file():
         document = _document(_read(path), source)
         if isinstance(document, dict) and not _ENVELOPE_FIELDS.isdisjoint(document):
-            return document
-    return {"input_ref": reference(source)}
+            return document, False
+    return {"input_ref": reference(source)}, True
 
 
 def _beside(uri: str) -> str:

@@ -43,6 +43,7 @@ def examine(session: Session, data: Path, config: Path | None) -> list[Finding]:
     checks: list[Callable[[], Iterator[Finding]]] = [
         _python,
         _sqlite,
+        _reference,
         lambda: _directory(data),
         lambda: _disk(data),
         lambda: _configuration(config),
@@ -71,6 +72,17 @@ def _sqlite() -> Iterator[Finding]:
     else:
         remedy = "Versions before 3.51.3 can corrupt a database: pip install --upgrade apsw."
         yield Finding(name="sqlite", state="fail", detail=said, remedy=remedy)
+
+
+def _reference() -> Iterator[Finding]:
+    from lucius.runtime.reference import REMEDY, missing
+
+    if lacking := missing():
+        detail = f"the extra [reference] is not installed ({', '.join(lacking)} missing): echo plays them"
+        yield Finding(name="services", state="warn", detail=detail, remedy=f"For real work: {REMEDY}.")
+    else:
+        detail = "the extra [reference] is installed: real OCR, EMBEDDING and SIS"
+        yield Finding(name="services", state="ok", detail=detail)
 
 
 def _directory(data: Path) -> Iterator[Finding]:

@@ -46,7 +46,7 @@ class Session:
 
         set_on_retry_hooks([])  # its default prints on stdout, which belongs to the answer
         clean = None if self.as_json else printable
-        return Client(self.url, key=self._key(), patience=Patience(attempts=3), clean=clean)
+        return Client(self.url, key=self.key, patience=Patience(attempts=3), clean=clean)
 
     @cached_property
     def out(self) -> Console:
@@ -65,7 +65,9 @@ class Session:
         if "client" in self.__dict__:
             self.client.close()
 
-    def _key(self) -> str | None:
+    @property
+    def key(self) -> str | None:
+        """The API key to call with, if there is one."""
         if self._key_file is None:
             return os.environ.get("LUCIUS_API_KEY") or None
         try:

@@ -1,133 +1,175 @@
-"""`demo`: a whole Lucius in a few seconds, from start to a finished job and its story.
+"""`demo`: a whole Lucius in a few seconds, from a real PDF to answers with their pages, and its story.
 
-Starts a child process on a free loopback port with a directory of its own, runs one job of three steps
-through it, and leaves nothing behind. Every failure says why and ends in 1.
+Makes a report of several pages, one of them only a picture; starts a child process on a free loopback port
+with a directory of its own and the three reference services; takes the report through OCR, EMBEDDING and
+SIS; and leaves nothing behind. Without the extra `[reference]` echo plays the services, and it says so.
+Every failure says why and ends in 1.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lucius.entrypoints.cli.commands.serving import free_port
 from lucius.entrypoints.cli.endings import Ending, complain
 from lucius.entrypoints.cli.session import Session, opened
-from lucius.errors import LuciusError, Unavailable
+from lucius.errors import Invalid, LuciusError
 
 if TYPE_CHECKING:
     from lucius.sdk.answers import Job
 
-_READY_WITHIN = 20.0
-_STOP_WITHIN = 10.0
-_TENANT = "demo"
-_ENVELOPE = {
-    "tenant_id": _TENANT,
-    "request_type": "OCR_EMBEDDING_SIS",
-    "input_ref": {"uri": "s3://demo-bucket/contract.pdf"},
-    "output_ref": {"uri": "s3://demo-bucket/contract.out/"},
-    "payload": {
-        "ocr": {"language": "en"},
-        "embedding": {"chunk_size": 512},
-        "sis": {"prompt_set": "summary"},
-    },
-    "schema_version": "1",
-}
+_WAIT = 300.0
+_QUESTIONS = (
+    "What is the report number?",
+    "How many people were supplied with drinking water?",
+    "How deep is the deepest well?",
+    "What was the total revenue?",
+    "When does the work on the second reservoir begin?",
+)
+_NEXT = (
+    ("up", "keep one running on port 8700"),
+    ("submit report.pdf --prompt 'Who signed it?' --wait", "ask about a document of yours"),
+    ("output JOB --save DIR", "the answers and files of a job"),
+    ("new-service NAME", "write a service of your own"),
+    ("--help", "everything else"),
+)
 
 
 def demo(
     *,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", metavar="DIR", show_default=False, help="Keep the PDF and the outputs there."),
+    ] = None,
+    services: Annotated[
+        str | None,
+        typer.Option("--services", metavar="reference|echo", show_default=False,
+                     help="Who does the work; real services if the extra is installed."),
+    ] = None,
     delay: Annotated[
-        float, typer.Option("--delay", metavar="S", min=0, help="Seconds each step takes.")
+        float, typer.Option("--delay", metavar="S", min=0, help="Seconds each step takes (echo only).")
     ] = 0.8,
     as_json: Annotated[bool, typer.Option("--json", help="Only the finished job, as JSON.")] = False,
-) -> None:
-    """See Lucius work: start one, run a three-step job through it, read its story, stop."""
-    with tempfile.TemporaryDirectory(prefix="lucius-demo-") as home:
-        try:
-            with _server(Path(home), delay) as url, opened(url=url, as_json=as_json) as session:
-                code = _show(session, url)
-        except LuciusError as error:
-            complain(f"the demo did not work: {error.message}")
-            raise typer.Exit(Ending.REFUSED) from None
+) -> None:  # fmt: skip
+    """See Lucius work: make a PDF, start a Lucius, read and question the PDF, tell the story, stop."""
+    from lucius.entrypoints.cli.child import serving
+    from lucius.runtime.reference import installed, require
+
+    chosen = services or ("reference" if installed() else "echo")
+    if chosen not in {"reference", "echo"}:
+        raise Invalid("The demo runs with --services reference or echo.", code="BAD_SETTINGS")
+    real = chosen == "reference"
+    try:
+        if real:
+            require()
+        with tempfile.TemporaryDirectory(prefix="lucius-demo-") as made:
+            home = Path(made).resolve()
+            options = ["--services", chosen, "--echo-delay", str(delay), "--files", str(home)]
+            with serving(home, *options) as url, opened(url=url, as_json=as_json) as session:
+                code = _show(session, _document(home) if real else None, keep)
+    except LuciusError as error:
+        complain(f"the demo did not work: {error.message}")
+        raise typer.Exit(Ending.REFUSED) from None
     raise typer.Exit(code)
 
 
-def _show(session: Session, url: str) -> Ending:
+def _document(home: Path) -> Path:
+    from lucius.runtime.reference import sample_report
+
+    return sample_report(home / "report.pdf")
+
+
+def _show(session: Session, document: Path | None, keep: Path | None) -> Ending:
     from lucius.entrypoints.cli.waiting import ending, wait
     from lucius.runtime.nature import now_ms
     from lucius.sdk import commands, jobs
 
     if not session.as_json:
-        session.out.print(f"Lucius runs on {url}, with echo services in place of real ones.\n", style="dim")
-    receipt = session.client.send(commands.submit(_ENVELOPE))
-    job = wait(session, receipt.job_id, timeout=60, now=now_ms())
+        _introduce(session, document)
+    receipt = session.client.send(commands.submit(_envelope(document)))
+    job = wait(session, receipt.job_id, timeout=_WAIT, now=now_ms())
+    found: dict[str, Any] = session.client.raw(jobs.get(job.job_id))
+    kept = _keep(found, document, keep) if ending(job) is Ending.OK and keep and document else []
     if session.as_json:
-        session.show(session.client.raw(jobs.get(job.job_id)))
+        session.show(found)
     else:
-        _tell(session, job)
+        _tell(session, job, found if document else None)
+        for path in kept:
+            session.out.print(f"  kept {path}", style="dim", soft_wrap=True)
     return ending(job) if ending(job) is Ending.OK else Ending.REFUSED
 
 
-def _tell(session: Session, job: Job) -> None:
-    """The finished job, its story, and where to go from here."""
-    from rich.text import Text
+def _introduce(session: Session, document: Path | None) -> None:
+    from lucius.runtime.reference import REMEDY
 
+    if document is None:
+        told = f"with echo services that only pretend to work; for real ones {REMEDY}."
+    else:
+        told = "with OCR, EMBEDDING and SIS in processes of their own.\n"
+        told += "It reads a report of four pages, the third only a picture, and answers five questions."
+    session.out.print(f"Lucius runs on {session.url}, {told}\n", style="dim", soft_wrap=True)
+
+
+def _envelope(document: Path | None) -> dict[str, Any]:
+    from lucius.entrypoints.cli.envelopes import ask, build
+
+    source = "s3://demo-bucket/report.pdf" if document is None else str(document)
+    return build(source, {"tenant_id": "demo", "payload": ask({}, list(_QUESTIONS), None)})
+
+
+def _keep(job: dict[str, Any], document: Path, directory: Path) -> list[Path]:
+    from lucius.entrypoints.cli.outputs import save
+
+    directory.mkdir(parents=True, exist_ok=True)
+    return [Path(shutil.copy(document, directory / document.name)), *save(job, directory)]
+
+
+def _tell(session: Session, job: Job, found: dict[str, Any] | None) -> None:
+    """The finished job, what it found out, its story, and where to go from here."""
     from lucius.entrypoints.cli.show.explanation import sentence
     from lucius.entrypoints.cli.show.job import indented, sheet
     from lucius.entrypoints.cli.show.story import timeline
     from lucius.runtime.nature import now_ms
     from lucius.sdk import jobs
 
-    events = session.client.send(jobs.events(job.job_id)).read()
+    events = session.client.send(jobs.events(job.job_id, limit=1000)).read()
     explanation: dict[str, Any] = session.client.send(jobs.explain(job.job_id))
     out = session.out
     if not out.is_terminal:
         out.print()
         out.print(sheet(job, now_ms()))
-    else:
-        out.print()
-        out.print(indented(_where(job)))
+    if found is not None and job.state == "SUCCEEDED":
+        _answer(session, found)
     out.print("\nIts story, event by event:\n", style="bold")
     out.print(indented(timeline(events)))
     out.print()
     out.print(sentence(explanation))
-    out.print("\nWhere to go next:\n", style="bold")
+    _point_on(session)
+
+
+def _answer(session: Session, found: dict[str, Any]) -> None:
+    from lucius.entrypoints.cli import outputs
+    from lucius.entrypoints.cli.commands.output import tell
+
+    session.out.print("\nWhat it found out, and on which page:\n", style="bold")
+    ref = outputs.final_output(found)
+    tell(session, ref, outputs.read(ref))
+
+
+def _point_on(session: Session) -> None:
+    from rich.text import Text
+
+    session.out.print("\nWhere to go next:\n", style="bold")
     program = _program()
     width = max(len(words) for words, _ in _NEXT) + len(program) + 4
     for words, why in _NEXT:
-        out.print(
-            Text.assemble("  ", (f"{program} {words}".ljust(width), "cyan"), (why, "dim")), soft_wrap=True
-        )
-
-
-_NEXT = (
-    ("up", "keep one running on port 8700"),
-    ("submit s3://bucket/report.pdf --type OCR --wait", "give it work"),
-    ("jobs", "see what there is"),
-    ("--help", "everything else"),
-)
-
-
-def _where(job: Job) -> Any:
-    from lucius.entrypoints.cli.show.job import facts
-
-    return facts(
-        [
-            ("tenant", job.tenant_id),
-            ("input", str((job.input_ref or {}).get("uri", ""))),
-            ("lane", f"{job.lane} · {job.topic}"),
-        ]
-    )
+        line = Text.assemble("  ", (f"{program} {words}".ljust(width), "cyan"), (why, "dim"))
+        session.out.print(line, soft_wrap=True)
 
 
 def _program() -> str:
@@ -136,58 +178,3 @@ def _program() -> str:
     if here.name != "lucius" or shutil.which("lucius"):
         return "lucius"
     return str(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
-
-
-@contextlib.contextmanager
-def _server(home: Path, delay: float) -> Iterator[str]:
-    """A Lucius in a child process, ready; stopped on the way out, whatever happens."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    arguments = ["up", "--host", "127.0.0.1", "--port", str(port), "--data", str(home / "data")]
-    arguments += ["--services", "echo", "--echo-delay", str(delay)]
-    # Settings of the surrounding shell are for other servers.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
-    with (home / "server.log").open("w+b") as log:
-        child = subprocess.Popen(  # noqa: S603 - our own program with arguments made above
-            [sys.executable, "-m", "lucius.entrypoints.cli", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            start_new_session=True,  # Ctrl-C is for the demo, which stops its child itself
-        )
-        try:
-            await_ready(child, url, home / "server.log")
-            yield url
-        finally:
-            stop_child(child)
-
-
-def await_ready(child: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    """Wait until the server takes jobs; raise `Unavailable` with its last words if it does not."""
-    import httpx2
-
-    until = time.monotonic() + _READY_WITHIN
-    with httpx2.Client(base_url=url, timeout=1.0, trust_env=False) as http:
-        while time.monotonic() < until:
-            if child.poll() is not None:
-                raise Unavailable(f"the server ended with {child.returncode}:\n{_tail(log)}")
-            with contextlib.suppress(httpx2.HTTPError):
-                if http.get("/readyz").status_code == httpx2.codes.OK:
-                    return
-            time.sleep(0.03)
-    raise Unavailable(f"the server was not ready within {_READY_WITHIN:.0f} s:\n{_tail(log)}")
-
-
-def _tail(log: Path) -> str:
-    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:])
-
-
-def stop_child(child: subprocess.Popen[bytes]) -> None:
-    """Let it drain; end it if it does not."""
-    child.terminate()
-    try:
-        child.wait(_STOP_WITHIN)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()

@@ -149,7 +149,30 @@ def conclude(session: Session, job: Job) -> None:
         session.out.print(Text(f"  lucius explain {job.job_id}", style="dim"))
     elif job.final_output:
         session.out.print(Text(f"  → {job.final_output.get('uri', '')}", style="dim"), soft_wrap=True)
+        _answers(session, job.final_output)
     raise typer.Exit(code)
+
+
+_PATIENCE = 10.0
+"""Seconds that are waited for an output nobody asked for expressly."""
+
+
+def _answers(session: Session, ref: dict[str, Any]) -> None:
+    """Answers are shown at once; other outputs, and those that cannot be read from here, on demand."""
+    from lucius.entrypoints.cli import outputs
+    from lucius.entrypoints.cli.session import printable
+    from lucius.entrypoints.cli.show.answers import answers, is_answers
+    from lucius.errors import LuciusError
+
+    if not str(ref.get("name", "")).endswith(".json"):
+        return
+    try:
+        content = printable(outputs.read(ref, within=_PATIENCE))
+    except LuciusError:
+        return
+    if is_answers(content):
+        session.out.print()
+        session.out.print(answers(content))
 
 
 def _list(session: Session, page: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`up`: one Lucius in this process, until told to stop."""
+"""`up`: one Lucius in this process, and its services beside it, until told to stop."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from lucius.runtime.settings import Settings
 
 _ECHO = "Echo services"
+_SERVICES = {
+    "reference": "reference: OCR, EMBEDDING and SIS, each in a process of its own",
+    "echo": "echo (they only pretend to work)",
+    "none": "none: jobs wait for yours",
+}
 
 
 def up(
@@ -31,8 +36,9 @@ def up(
     data: Data = None,
     services: Annotated[
         str | None,
-        typer.Option("--services", metavar="echo|none", show_default=False,
-                     help="echo (the default) plays every platform service; none waits for real ones."),
+        typer.Option("--services", metavar="reference|echo|none", show_default=False,
+                     help="reference: real OCR, EMBEDDING and SIS in worker processes, the default if the "
+                          "extra is installed; echo plays every service; none waits for others."),
     ] = None,
     config: Annotated[
         Path | None,
@@ -47,6 +53,7 @@ def up(
     in_memory: Annotated[
         bool, typer.Option("--in-memory", help="Keep nothing; jobs die with the process.")
     ] = False,
+    until_eof: Annotated[bool, typer.Option("--until-eof", hidden=True)] = False,
     echo_delay: Annotated[
         float | None,
         typer.Option("--echo-delay", metavar="S", min=0, rich_help_panel=_ECHO, show_default=False,
@@ -72,9 +79,25 @@ def up(
     }
     settings = _settings({name: value for name, value in given.items() if value is not None})
     check_port(settings.host, settings.port)
+    if until_eof:
+        _heed_eof()
     from lucius.runtime.lifecycle import run
 
     raise typer.Exit(run(settings, announce=_announce))
+
+
+def _heed_eof() -> None:
+    """Drain when stdin ends: whoever started this to show it is gone."""
+    import os
+    import signal
+    import threading
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def _settings(given: dict[str, Any]) -> Settings:
@@ -82,13 +105,14 @@ def _settings(given: dict[str, Any]) -> Settings:
     from pydantic import ValidationError
 
     from lucius.runtime.offline import settings
+    from lucius.runtime.reference import installed
     from lucius.security.loopback import is_loopback
 
     try:
         found = settings(**given)
         filled: dict[str, Any] = {}
         if "services" not in found.model_fields_set:
-            filled["services"] = "echo"
+            filled["services"] = "reference" if installed() else "echo"
         if found.files_root is None and is_loopback(found.host):
             filled["files_root"] = Path.cwd()
         if found.port == 0:
@@ -130,10 +154,9 @@ def _announce(lucius: Any, url: str) -> None:
     lines = [
         f"Lucius {_version()} on {url}",
         f"  data      {where}",
-        f"  services  {settings.services}"
-        + (" (they only pretend to work)" if settings.services == "echo" else ""),
+        f"  services  {_SERVICES[settings.services]}",
         f"  files     {settings.files_root or 'file: references are refused'}",
-        f"  try       lucius submit s3://bucket/report.pdf --type OCR --wait{_elsewhere(url)}",
+        f"  try       lucius submit report.pdf --wait{_elsewhere(url)}",
     ]
     if lucius.authenticator.open:
         lines.insert(1, "  access    open: anybody on this machine (lucius keys create)")

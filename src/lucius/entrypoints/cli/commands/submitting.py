@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
 from lucius.entrypoints.cli.session import Session, remote
+from lucius.errors import Invalid
 
 _ENVELOPE = "Command"
 
@@ -24,12 +28,19 @@ def _option(*names: str, metavar: str, text: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=text, show_default=False, rich_help_panel=_ENVELOPE)
 
 
-_type = _option("--type", "-t", metavar="TYPE", text="What to do, such as OCR or OCR_EMBEDDING_SIS.")
+_type = _option(
+    "--type",
+    "-t",
+    metavar="TYPE",
+    text="What to do, such as OCR; for a document OCR_EMBEDDING_SIS by default.",
+)
 _tenant = _option("--tenant", metavar="TENANT", text="Whose job: LUCIUS_TENANT, else default.")
 _mode = _option("--mode", metavar="MODE", text="DEFAULT, or BURST to spread documents over all lanes.")
 _doc = _option("--doc-id", metavar="ID", text="The document's id; BURST needs it.")
 _key = _option("--key", metavar="KEY", text="Idempotency key: the same key is the same job.")
 _payload = _option("--payload", metavar="JSON|@FILE", text='One section a step: {"ocr": {…}}.')
+_prompt = _option("--prompt", metavar="TEXT", text="A question about the document; repeatable.")
+_prompts = _option("--prompts", metavar="NAME", text="A stored set of questions.")
 _input = _option("--input", metavar="URI", text="Input reference, if not the argument itself.")
 _output = _option("--output", metavar="URI", text="Where results go; beside the input by default.")
 _not_before = _option("--not-before", metavar="TIME", text="Do not start earlier: 2031-05-04T10:00:00Z.")
@@ -43,6 +54,8 @@ Mode = Annotated[str | None, _mode]
 DocId = Annotated[str | None, _doc]
 Key = Annotated[str | None, _key]
 Payload = Annotated[str | None, _payload]
+Prompt = Annotated[list[str] | None, _prompt]
+Prompts = Annotated[str | None, _prompts]
 Input = Annotated[str | None, _input]
 Output = Annotated[str | None, _output]
 NotBefore = Annotated[str | None, _not_before]
@@ -69,6 +82,8 @@ def submit(
     doc_id: DocId = None,
     key: Key = None,
     payload: Payload = None,
+    prompt: Prompt = None,
+    prompts: Prompts = None,
     input_uri: Input = None,
     output_uri: Output = None,
     not_before: NotBefore = None,
@@ -78,12 +93,13 @@ def submit(
     wait: Wait = False,
     timeout: Timeout = None,
 ) -> None:
-    """Make a job of a document or of an envelope."""
+    """Make a job of a document or of an envelope. `lucius submit report.pdf --wait` is enough."""
     from lucius.sdk import commands
 
     said = locals()
     envelope = _envelope(source, said)
-    receipt = session.client.send(commands.submit(envelope))
+    with _within_reach(source):
+        receipt = session.client.send(commands.submit(envelope))
     if wait:
         _finish(session, receipt.job_id, timeout)
     else:
@@ -101,6 +117,8 @@ def plan(
     doc_id: DocId = None,
     key: Key = None,
     payload: Payload = None,
+    prompt: Prompt = None,
+    prompts: Prompts = None,
     input_uri: Input = None,
     output_uri: Output = None,
     not_before: NotBefore = None,
@@ -112,12 +130,14 @@ def plan(
     from lucius.entrypoints.cli.show.plan import sheet
     from lucius.sdk import commands
 
-    document = session.client.raw(commands.plan(_envelope(source, locals())))
+    envelope = _envelope(source, locals())
+    with _within_reach(source):
+        document = session.client.raw(commands.plan(envelope))
     session.show(document, sheet(document))
 
 
 def _envelope(source: str, said: dict[str, Any]) -> dict[str, Any]:
-    from lucius.entrypoints.cli.envelopes import build, parse_payload, reference
+    from lucius.entrypoints.cli.envelopes import ask, build, parse_payload, reference
 
     fields = {
         "request_type": said["request_type"],
@@ -125,7 +145,7 @@ def _envelope(source: str, said: dict[str, Any]) -> dict[str, Any]:
         "mode": said["mode"],
         "doc_id": said["doc_id"],
         "idempotency_key": said["key"],
-        "payload": parse_payload(said["payload"]),
+        "payload": ask(parse_payload(said["payload"]), said["prompt"], said["prompts"]),
         "input_ref": reference(said["input_uri"]),
         "output_ref": reference(said["output_uri"]),
         "not_before": said["not_before"],
@@ -134,6 +154,25 @@ def _envelope(source: str, said: dict[str, Any]) -> dict[str, Any]:
         "correlation_id": said["correlation_id"],
     }
     return build(source, fields)
+
+
+@contextmanager
+def _within_reach(source: str) -> Iterator[None]:
+    """A file the server may not name is told in one sentence, with what to do."""
+    from lucius.entrypoints.cli.envelopes import local_document
+
+    try:
+        yield
+    except Invalid as error:
+        path = local_document(source)
+        codes = {error.code, *(one.code for one in error.problems)}
+        if path is None or codes.isdisjoint({"REF_PATH_NOT_ALLOWED", "REF_SCHEME_NOT_ALLOWED"}):
+            raise
+        message = (
+            f"This Lucius does not let services read {path}: put it below its --files directory, "
+            f"or start it with `lucius up --files {shlex.quote(str(path.parent))}`."
+        )
+        raise Invalid(message, code="FILE_OUT_OF_REACH") from None
 
 
 def _accepted(session: Session, receipt: Any) -> None:
