@@ -69,7 +69,7 @@ class _Said(msgspec.Struct, frozen=True):
 class _One(msgspec.Struct, frozen=True):
     status: int
     answer: _Said | None = None
-    problem: msgspec.Raw | None = None
+    problem: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Batch(msgspec.Struct, frozen=True):
@@ -147,8 +147,7 @@ class Callbacks:
 def _judged(one: _One, response: httpx2.Response) -> Heard | LuciusError:
     if one.answer is not None:
         return _heard(one.answer, response)
-    problem = bytes(one.problem) if one.problem is not None else b""
-    return refusal(httpx2.Response(one.status, content=problem, request=response.request))
+    return refusal(httpx2.Response(one.status, content=bytes(one.problem), request=response.request))
 
 
 def _heard(said: _Said, response: httpx2.Response) -> Heard | LuciusError:
