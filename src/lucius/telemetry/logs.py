@@ -26,6 +26,8 @@ EventDict = MutableMapping[str, Any]
 Processor = Callable[[Any, str, EventDict], Any]
 #: Fields every line about a job may carry, in the spelling of the messages.
 IDS = ("jobId", "stepId", "tenant_id", "attempt_no", "lease_id", "correlation_id")
+#: One line a request, in and out.
+_CHATTY = ("uvicorn.access", "httpx2")
 #: These bring handlers of their own; their lines go through ours instead.
 _FOREIGN = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "apsw")
 
@@ -106,7 +108,8 @@ def _route_standard_logs(level: int, out: TextIO, shared: list[Processor], endin
         logger.propagate = True
         logger.setLevel(logging.NOTSET)
     # One line a request is the hot path: only who asks for debug gets it.
-    logging.getLogger("uvicorn.access").setLevel(logging.INFO if level <= logging.DEBUG else logging.WARNING)
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.INFO if level <= logging.DEBUG else logging.WARNING)
 
 
 def _without_colours(_logger: Any, _method: str, line: EventDict) -> EventDict:

@@ -40,6 +40,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def alive(pid: int) -> bool:
+    """Whether a process runs: a dead one whose parent has not looked counts as dead."""
+    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False, text=True)  # noqa: S603, S607
+    return bool(found.stdout.strip()) and not found.stdout.strip().startswith("Z")
+
+
 class Caller:
     """One keep-alive HTTP connection that speaks JSON."""
 

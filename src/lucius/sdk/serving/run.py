@@ -98,7 +98,7 @@ async def running(service: Service[Any], settings: ServiceSettings) -> AsyncIter
     """A runner with everything it needs; lets all of it go afterwards."""
     key = settings.key.get_secret_value() if settings.key else None
     transport = HttpTransport(settings.url, key=key, clock=now_ms, sleep=asyncio.sleep, chance=random.random)
-    attempts = open_attempts(settings.store_of(service.step_type))
+    attempts = await open_attempts(settings.store_of(service.step_type))
     meter, spans = Meter(service.step_type), _spans(service, settings)
     try:
         yield (
