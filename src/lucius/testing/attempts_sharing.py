@@ -95,9 +95,9 @@ class AttemptsSharing:
         theirs = harness.key()
         await harness.claim(theirs, owner="second")
         await harness.attempts.told(told, now=NOW)
-        asked = [theirs, mine, unknown, told, mine]
+        asked = [theirs, mine, mine, unknown, told, mine]
         answers = await harness.attempts.extend(asked, owner="first", until=LATER)
-        assert answers == [False, True, False, False, True]
+        assert answers == [False, True, True, False, False, True]
         assert await harness.attempts.extend([], owner="first", until=LATER) == []
 
     async def test_late_but_not_taken_over(self, harness: AttemptsHarness) -> None:

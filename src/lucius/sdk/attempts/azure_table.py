@@ -87,7 +87,8 @@ class AzureTableAttempts:
                 row = await self._change(_open(key), judge, OWNED)
                 return row is not None and bool(row["owner"] == owner)
 
-        answers = dict(zip(keys, await asyncio.gather(*map(one, dict.fromkeys(keys))), strict=False))
+        single = list(dict.fromkeys(keys))
+        answers = dict(zip(single, await asyncio.gather(*map(one, single)), strict=True))
         return [answers[key] for key in keys]
 
     async def finish(self, key: AttemptKey, *, owner: str, result: bytes) -> bytes:
@@ -103,7 +104,7 @@ class AzureTableAttempts:
 
     async def told(self, key: AttemptKey, *, now: int) -> None:
         """Lucius has heard the result; what stays is the result."""
-        where = _open(key)
+        where, doubts = _open(key), 0
         for _ in range(TRIES):
             row = await self._table.get(where)
             if row is None:
@@ -111,11 +112,14 @@ class AzureTableAttempts:
             kept = {**without("directive", row), "told_at": long(now)}
             try:
                 await self._table.move(where, _told(key), kept, row)
+                return
             except Changed:
                 if await self._table.get(_told(key), OWNED) is not None:
                     await self._clear(where)
-                continue
-            return
+            except Unavailable:
+                doubts += 1
+                if doubts == DOUBTS:
+                    raise
         raise _given_up(where)
 
     async def take_overdue(self, *, owner: str, now: int, until: int, limit: int) -> list[Overdue]:
@@ -199,15 +203,14 @@ class AzureTableAttempts:
                 return row
             try:
                 await self._table.merge(where, change, row)
+                row.update(change)
+                return row
             except Changed:
                 continue
             except Unavailable:
                 doubts += 1
                 if doubts == DOUBTS:
                     raise
-                continue
-            row.update(change)
-            return row
         raise _given_up(where)
 
     async def _clear(self, where: Place) -> None:

@@ -112,7 +112,8 @@ class ObjectAttempts:
             raise contended(name)
 
         names = [_name(key) for key in keys]
-        answers = dict(zip(names, await asyncio.gather(*map(one, dict.fromkeys(names))), strict=False))
+        single = list(dict.fromkeys(names))
+        answers = dict(zip(single, await asyncio.gather(*map(one, single)), strict=True))
         return [answers[name] for name in names]
 
     async def finish(self, key: AttemptKey, *, owner: str, result: bytes) -> bytes:

@@ -96,6 +96,8 @@ def _objects(url: str, variables: Mapping[str, str]) -> Attempts:
     from lucius.sdk.workspaces import clouds  # noqa: PLC0415
 
     parts = urlsplit(url)
+    if not parts.netloc:
+        raise Invalid(f"{url} names no bucket; write {_FORMS}.", code="BAD_ATTEMPTS_URL")
     opened = clouds.s3 if parts.scheme == "s3" else clouds.azure
     try:
         store = opened(parts.netloc, variables, clouds.Patience())

@@ -106,27 +106,41 @@ class Attempts(Protocol):
     """
 
     async def claim(self, key: AttemptKey, *, owner: str, until: int, now: int, directive: bytes) -> Found:
-        """Begin an attempt, or learn that it was begun before (`claimed` False) and how it ended."""
+        """Begin an attempt, or learn that it was begun before (`claimed` False) and how it ended.
+
+        One that is overdue is not begun again: it is for `take_overdue`.
+        """
         ...
 
     async def extend(self, keys: Sequence[AttemptKey], *, owner: str, until: int) -> list[bool]:
-        """Say that `owner` is alive; False for each attempt that is no longer its own."""
+        """Say that `owner` is alive; False for each attempt that is no longer its own, or over."""
         ...
 
     async def finish(self, key: AttemptKey, *, owner: str, result: bytes) -> bytes:
-        """Store the RESULT before it is sent; the one that stands, which may be an earlier one."""
+        """Store the RESULT before it is sent; the one that stands, which may be an earlier one.
+
+        The first stands whoever brings it, an owner that was taken over too. Of an attempt that is not
+        remembered nothing is stored, and what was given stands.
+        """
         ...
 
     async def told(self, key: AttemptKey, *, now: int) -> None:
-        """Lucius has heard the result: nothing is left to do."""
+        """Lucius has heard the result: nothing is left to do. The first time counts."""
         ...
 
     async def take_overdue(self, *, owner: str, now: int, until: int, limit: int) -> list[Overdue]:
-        """Take over attempts whose `until` has passed and whose result was not told; each has one taker."""
+        """Take over attempts whose `until` has passed and whose result was not told; each has one taker.
+
+        The longest overdue come first. An owner that was late may be given its own.
+        """
         ...
 
     async def forget(self, *, before: int) -> int:
-        """Drop attempts that were told before a time; how many."""
+        """Drop attempts that were told before a time; how many.
+
+        Attempts that were never told go too when their `until` lies before that time: nobody has kept
+        them alive or taken them over since, so that a service that is gone leaves nothing behind.
+        """
         ...
 
     async def close(self) -> None:
