@@ -12,6 +12,7 @@ _SUITES = (
     *("bus_harness", "bus_delivery", "bus_sharing", "bus_machine"),
     *("ledger_harness", "ledger_writing", "ledger_reading", "ledger_model", "jobs"),
     *("engine_harness", "engine_driving", "engine_faults", "engine_control"),
+    "workspaces",
 )
 # Suites live outside the test tree: without this a failing assert shows no values.
 pytest.register_assert_rewrite(*(f"lucius.testing.{name}" for name in _SUITES))

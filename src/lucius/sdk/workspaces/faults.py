@@ -79,9 +79,8 @@ def _reason(error: Exception) -> str:
     text = str(error)
     if status := _STATUS.search(text):
         return f"the store answered {status[1]}"
-    lowered = text.lower()
-    if "timed out" in lowered or "timeout" in lowered:
+    if "timed out" in text or "TimedOut" in text:
         return "the store took too long"
-    if "error sending request" in lowered or "connect" in lowered:
+    if "error sending request" in text:
         return "the store did not answer"
     return "the store failed"

@@ -26,7 +26,8 @@ from lucius.sdk.workspaces.source import Source
 from lucius.sdk.workspaces.workspace import Workspace
 
 if TYPE_CHECKING:
-    import httpx2
+    import ssl
+
     from obstore.store import ObjectStore
 
 
@@ -39,16 +40,17 @@ class Stores:
         *,
         file_root: Path | None = None,
         patience: Patience | None = None,
-        web: httpx2.AsyncBaseTransport | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """`environment` goes before the variables of the process.
 
         With a `file_root`, local files must lie below it, symbolic links followed.
+        `tls` says whom to trust on the web, if not whom everybody trusts.
         """
         self._variables = {**os.environ, **(environment or {})}
         self._file_root = None if file_root is None else file_root.resolve()
         self._patience = patience or Patience()
-        self._web = web
+        self._tls = tls
         self._open: dict[tuple[str, str], ObjectStore] = {}
 
     def source(self, ref: Ref) -> Source:
@@ -91,7 +93,7 @@ class Stores:
         if place.scheme == "https":
             from lucius.sdk.workspaces import web  # noqa: PLC0415 - most services never read the web
 
-            async for piece in web.read(place, self._patience, self._web):
+            async for piece in web.read(place, self._patience, self._tls):
                 yield piece
             return
         import obstore  # noqa: PLC0415 - loaded when the first file is read

@@ -6,6 +6,7 @@ checked this host and no other. An answer that is not 200 is told like a store's
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncGenerator
 from http import HTTPStatus
 
@@ -21,16 +22,14 @@ _DENIED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 _LATER = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 
 
-async def read(
-    place: Place, patience: Patience, transport: httpx2.AsyncBaseTransport | None
-) -> AsyncGenerator[bytes, None]:
+async def read(place: Place, patience: Patience, tls: ssl.SSLContext | None) -> AsyncGenerator[bytes, None]:
     """The body of a web address, piece by piece."""
     timeout = httpx2.Timeout(patience.silence_seconds, connect=10.0)
     # identity: size and hash are those of the file, not of what it becomes on the way.
     headers = {"accept-encoding": "identity"}
     try:
         async with (
-            httpx2.AsyncClient(timeout=timeout, headers=headers, transport=transport) as client,
+            httpx2.AsyncClient(timeout=timeout, headers=headers, verify=tls or True) as client,
             client.stream("GET", place.uri) as answer,
         ):
             _check(answer.status_code, place)

@@ -2,8 +2,9 @@
 
 A file is there as a whole or not at all: small ones go in one request, large ones in parts that the store
 joins at the end, local ones under a temporary name until they are complete. Writing a name again replaces
-the file. Parts of an upload that was cut off are never seen, but a bucket of S3 keeps them until a
-lifecycle rule (AbortIncompleteMultipartUpload) removes them.
+the file. Work that fails or is stopped takes its unfinished upload back. What a killed process had sent is
+never seen as a file, but stays: in a directory as `name#1`, in a bucket of S3 until a lifecycle rule
+(AbortIncompleteMultipartUpload) removes it.
 
 How it fails: INVALID_NAME for a name that could mean another place, else as `faults` tells.
 """
