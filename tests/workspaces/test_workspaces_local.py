@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,32 @@ async def test_a_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         await workspace.write("half.bin", megabytes(20, RuntimeError()))
     assert [name for _, _, names in os.walk(tmp_path) for name in names] == []
+
+
+KILLED = """
+import asyncio, sys
+from lucius.sdk.workspaces import Stores
+from lucius.testing.workspaces import megabytes
+
+async def endless():
+    async for piece in megabytes(20):
+        yield piece
+    print("under way", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(Stores().workspace(sys.argv[1], step_type="OCR", attempt_no=1).write("half.bin", endless()))
+"""
+
+
+def test_a_killed_process_leaves_no_half_file(tmp_path: Path) -> None:
+    """After SIGKILL in the middle of a file, nothing lies under its name."""
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, tmp_path.as_uri()], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "under way\n"
+        process.kill()
+    assert not (tmp_path / "OCR" / "1" / "half.bin").exists()
 
 
 async def test_a_file_uri_is_percent_encoded(tmp_path: Path) -> None:
