@@ -7,7 +7,7 @@ is read to its end before the right one begins. Short entries side by side are a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import fmean, median
 
 from lucius.services.ocr.records import Box, Line
@@ -42,13 +42,19 @@ def in_reading_order(boxes: Sequence[Line]) -> list[Line]:
 def as_text(lines: Sequence[Line]) -> str:
     """The lines below each other, a blank one where the page leaves a gap."""
     steps = [_middle(_box(after)) - _middle(_box(before)) for before, after in pairwise(lines)]
-    usual = median([step for step in steps if step > 0] or [0.0])
+    least = 0.5 * median([_height(_box(line)) for line in lines] or [0.0])
+    usual = _close([step for step in steps if step > least])
     parts: list[str] = []
-    for line, step in zip(lines, [0.0, *steps], strict=True):
-        if line.box and (step > _PARAGRAPH * usual or step < -2 * usual):  # further down, or a new column
+    for line, step in zip(lines, chain((0.0,), steps), strict=False):
+        if line.box and (step > _PARAGRAPH * usual > 0 or step < -2 * usual):  # further down, or a new column
             parts.append("")
         parts.append(line.text)
     return "\n".join(parts)
+
+
+def _close(steps: Sequence[float]) -> float:
+    """The distance of lines that belong together: a short page may have more gaps than such."""
+    return sorted(steps)[len(steps) // 4] if steps else 0.0
 
 
 def _bands(boxes: Sequence[Line]) -> list[list[Line]]:

@@ -6,6 +6,7 @@ so is a document of which a page cannot be loaded: half a document that looks wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -26,6 +27,9 @@ _MOST_OF_IT = 0.5
 _MOST_OBJECTS = 5_000
 _POINTS = 72
 _LONGEST_SIDE = 16_000
+_LOOKED_AT = 1_000_000
+_NO_PAGES = re.compile(rb"/Count\s+0\b")
+_ONE_PAGE = re.compile(rb"/Type\s*/Page\b")
 _DRAWN = frozenset({pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP})
 
 
@@ -112,7 +116,16 @@ def _opened(task: Task) -> Any:
         raise Final("PDF_ENCRYPTED", f'The PDF is encrypted and {given}; give the right one in "password".')
     if code == pdfium.FPDF_ERR_SECURITY:
         raise Final("PDF_ENCRYPTED", "The PDF is encrypted in a way this service cannot open.")
+    if _says_no_pages(Path(task.path)):
+        raise Final("DOCUMENT_EMPTY", "The PDF has no pages.")
     raise Final("PDF_BROKEN", "The file begins like a PDF but is damaged, and cannot be opened.")
+
+
+def _says_no_pages(path: Path) -> bool:
+    """Whether a PDF that PDFium refuses has a page tree, and nothing in it: PDFium takes that for damage."""
+    with path.open("rb") as file:
+        head = file.read(_LOOKED_AT)
+    return _NO_PAGES.search(head) is not None and _ONE_PAGE.search(head) is None
 
 
 def _tail(path: Path) -> bytes:
@@ -139,7 +152,7 @@ def _is_drawn(page: Any, number: int) -> bool:
         return False
     subtype = pdfium.FPDFAnnot_GetSubtype(annotation)
     pdfium.FPDFPage_CloseAnnot(annotation)
-    return bool(subtype in _DRAWN)
+    return subtype in _DRAWN
 
 
 def _has_content(page: Any) -> bool:
@@ -157,7 +170,7 @@ def _needs_eyes(page: Any, layer: Layer) -> bool:
     for picture in _pictures(page):
         left, bottom, right, top = picture.get_bounds()
         covered = max(covered, (right - left) * (top - bottom))
-    return covered > _MOST_OF_IT * width * height
+    return bool(covered > _MOST_OF_IT * width * height)
 
 
 def _pictures(page: Any) -> Iterator[Any]:

@@ -38,7 +38,7 @@ class Opened(Protocol):
         ...
 
 
-_open: dict[Task, Opened] = {}
+_open: dict[tuple[Task, int, int], Opened] = {}
 
 
 def look(task: Task) -> Found:
@@ -75,10 +75,12 @@ def let_go() -> None:
 
 
 def _opened(task: Task) -> Opened:
-    if task not in _open:
+    stat = Path(task.path).stat()
+    key = (task, stat.st_ino, stat.st_mtime_ns)  # another attempt may have a file of the same name
+    if key not in _open:
         let_go()
-        _open[task] = _reader(task)
-    return _open[task]
+        _open[key] = _reader(task)
+    return _open[key]
 
 
 def _reader(task: Task) -> Opened:
