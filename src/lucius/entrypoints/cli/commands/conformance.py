@@ -143,7 +143,9 @@ def _target(http: str | None, module: str | None, command: tuple[str, ...], pid:
     if (http is None) == (module is None):
         raise typer.BadParameter("Name what to test: either --http URL or --module package.module:service.")
     if module is not None and (command or pid):
-        raise typer.BadParameter("With --module the kit starts the service itself; leave COMMAND and --pid out.")
+        raise typer.BadParameter(
+            "With --module the kit starts the service itself; leave COMMAND and --pid out."
+        )
     if command and pid:
         raise typer.BadParameter("Give a COMMAND or --pid, not both.")
     if module is not None:
@@ -219,7 +221,7 @@ def _tell(report: Report, junit: Path | None, *, as_json: bool) -> None:
     if junit is not None:
         write(report, junit)
     if as_json:
-        counts = {name: report.count(name) for name in ("passed", "failed", "not judged")}  # type: ignore[arg-type]
+        counts = {name: report.count(name) for name in ("passed", "failed", "not judged")}
         print_json(msgspec.to_builtins(report) | {"counts": counts})
     else:
         console().print(table(report))

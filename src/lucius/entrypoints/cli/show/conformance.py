@@ -29,7 +29,9 @@ class Progress(Watch):
     def listening(self, url: str, key: str) -> None:
         """What to start, when the kit does not."""
         if not self._starts_itself:
-            self._write(f"Listening. Start the service now:\n  LUCIUS_URL={url} LUCIUS_API_KEY={key} COMMAND\n")
+            self._write(
+                f"Listening. Start the service now:\n  LUCIUS_URL={url} LUCIUS_API_KEY={key} COMMAND\n"
+            )
 
     def trying(self, case: Case, number: int, total: int) -> None:
         """A case begins."""
@@ -78,7 +80,9 @@ def _remark(finding: Finding) -> Text:
     said = Text(finding.title[:1].upper() + finding.title[1:], style="dim")
     if finding.remark:
         _, style = _STYLES[finding.verdict]
-        said = Text.assemble(said, "\n", (printable(finding.remark), "" if finding.verdict == "passed" else style))
+        said = Text.assemble(
+            said, "\n", (printable(finding.remark), "" if finding.verdict == "passed" else style)
+        )
     if finding.verdict == "failed":
         said.append(f"\n{finding.why}", style="dim")
     return said
