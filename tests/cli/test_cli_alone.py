@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shlex
 import socket
 import subprocess
@@ -65,7 +66,12 @@ def test_a_wrong_command_line_ends_in_two(
     [
         (["submit", "no-such-file", "-t", "OCR"], "NO_SUCH_FILE"),
         (["submit", "{broken", "-t", "OCR"], "BAD_JSON"),
-        (["submit", "s3://bucket/x"], "TYPE_REQUIRED"),
+        (["submit", '{"input_ref": {"uri": "s3://bucket/x"}}'], "TYPE_REQUIRED"),
+        (["submit", "s3://bucket/x", "--prompt", "Who?", "--prompts", "stored"], "BAD_PAYLOAD"),
+        (
+            ["submit", "s3://bucket/x", "--prompt", "Who?", "--payload", '{"sis": {"prompt_set": "x"}}'],
+            "BAD_PAYLOAD",
+        ),
         (["submit", "s3://bucket/x", "-t", "OCR", "--payload", "[1]"], "BAD_PAYLOAD"),
         (["submit", "s3://bucket/x", "-t", "OCR", "--payload", "@nowhere.json"], "FILE_UNREADABLE"),
         (["jobs", "--url", "localhost:8700"], "BAD_URL"),
@@ -73,6 +79,12 @@ def test_a_wrong_command_line_ends_in_two(
         (["keys", "create", "--role", "king"], "UNKNOWN_ROLE"),
         (["keys", "create", "--tenant", "A B"], "BAD_SCOPE"),
         (["up", "--services", "real"], "BAD_SETTINGS"),
+        (["service", "translation"], "BAD_TARGET"),
+        (["service", "no.such.module:name"], "NO_SUCH_MODULE"),
+        (["service", "lucius.core.refs:no_such_name"], "NO_SUCH_SERVICE"),
+        (["service", "lucius.core.refs:check_ref"], "NOT_A_SERVICE"),
+        (["service", "ocr", "--health", "somewhere"], "BAD_SETTINGS"),
+        (["service", "ocr", "--key-file", "nowhere"], "KEY_FILE_UNREADABLE"),
     ],
 )
 def test_what_the_command_line_names_wrongly_ends_in_two(
@@ -184,7 +196,10 @@ def test_the_doctor_says_what_to_do(alone: Program) -> None:
     """`doctor` answers each question, warns of open mode, and fails when something would stop Lucius."""
     report = alone.json("doctor", "--data", "d")
     found = {one["name"]: one for one in report["findings"]}
-    assert set(found) == {"python", "sqlite", "data", "disk", "config", "clock", "server", "port", "access"}
+    assert set(found) == {
+        "python", "sqlite", "services", "data", "disk", "config", "clock", "server", "port", "access"
+    }  # fmt: skip
+    assert "[reference]" in found["services"]["detail"]
     assert found["server"]["state"] == "warn"
     assert "lucius up" in found["server"]["remedy"]
     assert found["access"]["state"] == "warn"
@@ -222,7 +237,7 @@ def test_every_command_explains_itself(alone: Program) -> None:
     """Each command has help that fits its purpose, and completion is offered for shells."""
     commands = ["demo", "up", "doctor", "version", "submit", "plan", "jobs", "job", "watch", "events"]
     commands += ["explain", "cancel", "pause", "resume", "retry", "lanes", "verify"]
-    commands += ["dead-letters", "protocols", "keys"]
+    commands += ["dead-letters", "protocols", "keys", "service", "output", "new-service", "conformance"]
     overview = alone("--help").stdout
     assert [name for name in commands if f" {name} " not in overview] == []
     assert "--wait" in alone("submit", "--help").stdout
@@ -254,18 +269,33 @@ def test_a_person_is_asked_and_a_program_is_not(tmp_path: Path) -> None:
 
 
 def test_the_demo_tells_the_whole_story(alone: Program) -> None:
-    """`demo` runs a three-step job to its end, tells its story, leaves nothing behind and exits 0."""
-    done = alone("demo", "--delay", "0.05", TMPDIR=str(alone.home))
+    """`demo` reads a real PDF, answers with pages, tells the story, leaves nothing behind and exits 0."""
+    (alone.home / "tmp").mkdir()
+    done = alone("demo", "--keep", "kept", TMPDIR=str(alone.home / "tmp"))
     assert "SUCCEEDED" in done.stdout
     assert done.stdout.count("picked up by a service") == 6  # live, and again in the story
+    for answer, page in (("NWW-2030-07", "1"), ("142 metres", "2"), ("9,874,300", "3"), ("March 2032", "4")):
+        assert re.search(rf"{answer}.* {page} ", done.stdout), done.stdout
     assert "Where to go next" in done.stdout
     assert done.stderr == ""
+    assert list((alone.home / "tmp").iterdir()) == []
+    assert (alone.home / "kept" / "report.pdf").read_bytes().startswith(b"%PDF")
+    assert (alone.home / "kept" / "ocr" / "output.txt").read_text().count("\f") == 3
+    assert len(json.loads((alone.home / "kept" / "sis" / "result.json").read_text())["answers"]) == 5
+
+
+def test_the_demo_without_real_services_says_so(alone: Program) -> None:
+    """With echo in place of the extra the demo still tells a story, and that nothing was really done."""
+    done = alone("demo", "--services", "echo", "--delay", "0", TMPDIR=str(alone.home))
+    assert "only pretend" in done.stdout
+    assert "lucius[reference]" in done.stdout
+    assert "SUCCEEDED" in done.stdout
     assert list(alone.home.iterdir()) == []
 
 
 def test_the_demo_for_programs(alone: Program) -> None:
     """`demo --json` prints the finished job and nothing else."""
-    job = alone.json("demo", "--delay", "0")
+    job = alone.json("demo", "--services", "echo", "--delay", "0")
     assert (job["state"], len(job["steps"])) == ("SUCCEEDED", 3)
 
 

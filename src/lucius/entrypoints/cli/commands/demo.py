@@ -29,7 +29,7 @@ _QUESTIONS = (
     "How many people were supplied with drinking water?",
     "How deep is the deepest well?",
     "What was the total revenue?",
-    "When does the work on the second reservoir begin?",
+    "When will the next yearly report be published?",
 )
 _NEXT = (
     ("up", "keep one running on port 8700"),
@@ -99,8 +99,11 @@ def _show(session: Session, document: Path | None, keep: Path | None) -> Ending:
         session.show(found)
     else:
         _tell(session, job, found if document else None)
+        if kept:
+            session.out.print("\nKept:\n", style="bold")
         for path in kept:
-            session.out.print(f"  kept {path}", style="dim", soft_wrap=True)
+            session.out.print(f"  {path}", soft_wrap=True)
+        _point_on(session)
     return ending(job) if ending(job) is Ending.OK else Ending.REFUSED
 
 
@@ -130,7 +133,7 @@ def _keep(job: dict[str, Any], document: Path, directory: Path) -> list[Path]:
 
 
 def _tell(session: Session, job: Job, found: dict[str, Any] | None) -> None:
-    """The finished job, what it found out, its story, and where to go from here."""
+    """The finished job, what it found out, and its story."""
     from lucius.entrypoints.cli.show.explanation import sentence
     from lucius.entrypoints.cli.show.job import indented, sheet
     from lucius.entrypoints.cli.show.story import timeline
@@ -149,7 +152,6 @@ def _tell(session: Session, job: Job, found: dict[str, Any] | None) -> None:
     out.print(indented(timeline(events)))
     out.print()
     out.print(sentence(explanation))
-    _point_on(session)
 
 
 def _answer(session: Session, found: dict[str, Any]) -> None:

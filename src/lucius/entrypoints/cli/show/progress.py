@@ -118,7 +118,7 @@ def _remark(step: Step, now: int) -> str:
         parts.append(f"again in {duration(due - now)}")
     if step.last_error_code and step.state != "SUCCEEDED":
         parts.append(step.last_error_code)
-    elif step.progress_message:
+    elif step.progress_message and step.state != "SUCCEEDED":
         parts.append(step.progress_message)
     return " · ".join(parts)
 
