@@ -25,10 +25,12 @@ from lucius.services.sis.retrieval import TOP, Ranked
 from lucius.services.text import patterns
 
 PATTERN_SECONDS: Final = 2.0
-"""Processor time for all patterns of a prompt set in one search."""
-_PATIENCE: Final = 30.0
-"""And on the clock, where the timer in the child does not work."""
-_MOST_TEXT: Final = 2_000_000
+"""Processor time for all patterns of a prompt set in one search, and a little more for long texts."""
+_CHARACTERS_A_SECOND: Final = 2_000_000
+_MOST_SECONDS: Final = 20.0
+_PATIENCE: Final = 60.0
+"""On the clock, where the timer in the child does not work."""
+_MOST_TEXT: Final = 4_000_000
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,13 +44,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return self.ranked[: self.prompt.top or TOP] if self.prompt.question.strip() else ()
 
     def far(self) -> Sequence[Ranked]:
-        """As much of the document as is searched at all."""
-        room, count = _MOST_TEXT, 0
-        for count, one in enumerate(self.ranked, start=1):  # noqa: B007 - the count is the answer
+        """As much of the document as is searched at all, from its beginning."""
+        room, found = _MOST_TEXT, []
+        for one in sorted(self.ranked, key=lambda one: (one.chunk.page, one.chunk.start)):
             room -= len(one.chunk.text)
             if room < 0:
                 break
-        return self.ranked[:count]
+            found.append(one)
+        return found
 
 
 async def by_patterns(step: Step[Any], corpus: Corpus, wanted: Sequence[Wanted]) -> dict[str, Answer]:
@@ -58,11 +61,7 @@ async def by_patterns(step: Step[Any], corpus: Corpus, wanted: Sequence[Wanted])
     for places in (Wanted.near, Wanted.far):
         left = [one for one in asked if one.prompt.id not in answers]
         searched = [(one, places(one)) for one in left]
-        jobs = [
-            (one.prompt.expressions, [corpus.window(each.chunk)[1] for each in ranked])
-            for one, ranked in searched
-        ]
-        hits = await _search(step, left, jobs) if left else []
+        hits = await _search(step, corpus, searched) if left else []
         for (one, ranked), spans in zip(searched, hits, strict=True):
             raw: list[Raw] = [(at, start, end, None) for at, start, end in spans]
             found = kept(corpus, one.prompt, ranked, raw)
@@ -90,17 +89,24 @@ def by_kind(corpus: Corpus, wanted: Wanted) -> Answer | None:
 
 
 async def _search(
-    step: Step[Any], wanted: Sequence[Wanted], jobs: list[tuple[tuple[str, ...], list[str]]]
+    step: Step[Any], corpus: Corpus, searched: Sequence[tuple[Wanted, Sequence[Ranked]]]
 ) -> list[list[patterns.Hit]]:
-    await step.in_process(patterns.search, [], PATTERN_SECONDS)  # the child starts before the clock does
+    """The hits of every prompt; each text goes to the child once, however many prompts want it."""
+    places = {id(each.chunk): each.chunk for _, ranked in searched for each in ranked}
+    number = {place: at for at, place in enumerate(places)}
+    texts = [corpus.window(chunk)[1] for chunk in places.values()]
+    jobs = [(one.prompt.expressions, [number[id(each.chunk)] for each in ranked]) for one, ranked in searched]
+    work = sum(len(expressions) * sum(len(texts[at]) for at in numbers) for expressions, numbers in jobs)
+    seconds = min(PATTERN_SECONDS + work / _CHARACTERS_A_SECOND, _MOST_SECONDS)
+    await step.in_process(patterns.search, [], [], seconds)  # the child starts before the clock does
     try:
         async with asyncio.timeout(_PATIENCE):
-            state, at, why, hits = await step.in_process(patterns.search, jobs, PATTERN_SECONDS)
+            state, at, why, hits = await step.in_process(patterns.search, texts, jobs, seconds)
     except TimeoutError:
         raise outcomes.Final("PATTERN_TOO_SLOW", "A pattern of the prompt set takes too long.") from None
     if state == "ok":
         return hits
-    name = wanted[at].prompt.id
+    name = searched[at][0].prompt.id
     if state == "slow":
         raise outcomes.Final(
             "PATTERN_TOO_SLOW", f"A pattern of the prompt {name!r} takes too long ({why}); make it simpler."

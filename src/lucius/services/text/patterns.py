@@ -17,10 +17,10 @@ from typing import Any, Final
 MAX_HITS: Final = 200
 """For one set of patterns; nobody reads more."""
 
-Job = tuple[Sequence[str], Sequence[str]]
-"""Patterns, and the texts to look for them in."""
+Job = tuple[Sequence[str], Sequence[int]]
+"""Patterns, and which of the texts to look for them in."""
 Hit = tuple[int, int, int]
-"""Which text, and where in it: the group `value`, else the first group that took part, else all of it."""
+"""Which of the job's texts, and where: the group `value`, else the first that took part, else all of it."""
 Outcome = tuple[str, int, str, list[list[Hit]]]
 """`ok`, `invalid` or `slow`; at which job; what is wrong; the hits of each job."""
 
@@ -29,13 +29,13 @@ class _OutOfTime(Exception):  # noqa: N818 - a signal, caught below
     """The timer went off."""
 
 
-def search(jobs: Sequence[Job], seconds: float) -> Outcome:
+def search(texts: Sequence[str], jobs: Sequence[Job], seconds: float) -> Outcome:
     """Look for all patterns of all jobs in at most so many seconds of processor time."""
     found: list[list[Hit]] = []
     try:
         with _timer(seconds):
-            for patterns, texts in jobs:
-                found.append(_hits(patterns, texts))
+            for patterns, numbers in jobs:
+                found.append(_hits(patterns, [texts[number] for number in numbers]))
     except _OutOfTime:
         return "slow", len(found), f"it took more than {seconds:g} s", []
     except (re.error, RecursionError, OverflowError, MemoryError) as error:
