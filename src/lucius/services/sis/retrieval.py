@@ -69,7 +69,7 @@ def best_sentences(corpus: Corpus, prompt: Prompt, ranked: list[Ranked]) -> Answ
     order = sorted(range(len(spans)), key=lambda at: -scores[at])[:2]
     if scores[order[0]] < _LEAST:
         return asked
-    chosen = sorted(at for at in order if scores[at] >= _ALSO * scores[order[0]])
+    chosen = sorted({order[0], *(at for at in order[1:] if _adds(spans, texts, scores, order[0], at))})
     said = [spoken(corpus, *spans[at]) for at in chosen]
     return msgspec.structs.replace(
         asked,
@@ -93,10 +93,20 @@ def _sentence_scores(
         for at, text in enumerate(texts)
     ]
     own = list(scores)
-    for at in range(1, len(texts)):
-        if spans[at][0] == spans[at - 1][0] and _heading(texts[at - 1]):
-            scores[at] += 0.3 * own[at - 1]
+    for at, text in enumerate(texts):
+        if _heading(text):  # it names the matter; what is said about it comes after
+            scores[at] *= 0.75
+        elif at and spans[at][0] == spans[at - 1][0] and _heading(texts[at - 1]):
+            scores[at] += 0.25 * own[at - 1]
     return scores
+
+
+def _adds(
+    spans: list[tuple[int, int, int]], texts: list[str], scores: list[float], best: int, other: int
+) -> bool:
+    """Whether a second sentence belongs to the answer: nearly as good, on the same page, and no heading."""
+    as_good = scores[other] >= _ALSO * scores[best]
+    return as_good and spans[other][0] == spans[best][0] and not _heading(texts[other])
 
 
 def spoken(corpus: Corpus, page: int, start: int, end: int) -> str:

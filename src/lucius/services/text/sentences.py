@@ -16,7 +16,10 @@ _SHORT_LINE: Final = 45
 
 _BREAK: Final = re.compile(r"[.!?…]{1,3}[\"'”’»)\]]{0,3}(?=\s)|[。！？]|\n")
 _WORD_BEFORE: Final = re.compile(r"([^\W\d_]{1,8}(?:\.[^\W\d_]{1,3})?)\.$")
-_LIST_ITEM: Final = re.compile(r"[ \t]{0,20}(?:[-•*–·]|\d{1,3}[.)]|\n|$)")
+_LIST_ITEM: Final = re.compile(r"[ \t]{0,20}(?:[-•*–·|]|\d{1,3}[.)]|\n|$)")
+_MONTH: Final = re.compile(
+    r"(?:jan|feb|mär|mar|apr|mai|may|jun|jul|aug|sep|o[ck]t|nov|de[cz])", re.IGNORECASE
+)
 _SHORTENED: Final = (
     "mr mrs ms dr prof st no nos nr vs e.g i.e approx fig figs art sec vol ed inc ltd co corp dept p pp ca "
     "cf z.b bzw usw ggf inkl zzgl abs str tel jan feb mar apr jun jul aug sep sept oct nov dec"
@@ -49,7 +52,7 @@ def _ends(text: str) -> Iterator[int]:
 def _closes(text: str, dot: int, end: int) -> bool:
     """Whether a full stop ends a sentence, and not an abbreviation, an initial or a number."""
     after = text[end : end + 8].lstrip()
-    if after and after[0].islower():
+    if after and (after[0].islower() or (text[dot - 1 : dot].isdigit() and _MONTH.match(after))):
         return False
     word = _WORD_BEFORE.search(text[max(0, dot - 14) : dot + 1])
     if word is None:
