@@ -96,6 +96,7 @@ def _lines(page: Any, textpage: Any) -> tuple[list[Line], int, int]:
     lines: list[Line] = []
     letters: list[str] = []
     box: Box | None = None
+    sides = [ctypes.c_double() for _ in range(4)]
     seen = bad = 0
     for index in range(textpage.count_chars()):
         code = pdfium.FPDFText_GetUnicode(textpage.raw, index)
@@ -109,7 +110,9 @@ def _lines(page: Any, textpage: Any) -> tuple[list[Line], int, int]:
             seen += 1
             bad += _says_nothing(letter) or pdfium.FPDFText_HasUnicodeMapError(textpage.raw, index) == 1
             letters.append(letter)
-            box = _around(box, _char_box(pdfium, textpage, index))
+            if pdfium.FPDFText_GetCharBox(textpage.raw, index, *sides):
+                left, right, bottom, top = (side.value for side in sides)
+                box = _around(box, (left, bottom, right, top))
     lines.append(_line(page, letters, box))
     return lines, seen, bad
 
@@ -123,16 +126,9 @@ def _says_nothing(letter: str) -> bool:
     return letter == "\ufffd" or unicodedata.category(letter) in {"Cc", "Co", "Cs", "Cn"}
 
 
-def _char_box(pdfium: Any, textpage: Any, index: int) -> Box | None:
-    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-    if not pdfium.FPDFText_GetCharBox(textpage.raw, index, left, right, bottom, top):
-        return None
-    return left.value, bottom.value, right.value, top.value
-
-
-def _around(one: Box | None, other: Box | None) -> Box | None:
-    if one is None or other is None:
-        return one or other
+def _around(one: Box | None, other: Box) -> Box:
+    if one is None:
+        return other
     return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
 
 
