@@ -131,7 +131,7 @@ class Work:
         except asyncio.CancelledError:
             if not self._cancel.requested:  # not the work: whoever runs us is being cancelled
                 raise
-            return failed(directive, clock(), STOPPED)
+            return failed(directive, clock(), STOPPED if self._stopped else Cancelled(self._cancel.reason))
         except Exception as error:  # noqa: BLE001 - whatever a service raises, its attempt must end
             self._log.exception("execute() raised what it should not")
             told = redact_text(f"{type(error).__name__}: {error}")
