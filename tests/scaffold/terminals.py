@@ -11,12 +11,12 @@ import re
 import shlex
 import signal
 import subprocess
-import time
+import threading
 from pathlib import Path
 
 from lucius.testing.processes import await_that
 
-PATIENCE = 120.0
+PATIENCE = 150.0
 _MARK = "\x1e"
 
 
@@ -35,13 +35,14 @@ class Shell:
         assert self._process.stdout is not None
         self._process.stdin.write(f"{text}\nprintf '{_MARK}%s {_MARK}\\n' $?\n")
         self._process.stdin.flush()
-        until = time.monotonic() + PATIENCE
+        watch = threading.Timer(PATIENCE, os.killpg, (self._process.pid, signal.SIGKILL))
+        watch.start()
         seen = ""
         while (found := re.search(f"{_MARK}(\\d+) {_MARK}\n", seen)) is None:
-            assert time.monotonic() < until, f"{text}\ndid not end:\n{seen}"
             line = self._process.stdout.readline()
-            assert line, f"the shell ended:\n{seen}"
+            assert line, f"{text}\ndid not end, or ended the shell:\n{seen}"
             seen += line
+        watch.cancel()
         return int(found[1]), seen[: found.start()]
 
     def folder(self) -> Path:
