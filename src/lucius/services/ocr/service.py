@@ -49,7 +49,7 @@ class OcrService(Service[OcrPayload]):
         found = await self._within_time(step, look, task)
         if found.pages > _MOST_PAGES:
             raise Final("TOO_MANY_PAGES", f"The document claims {found.pages} pages; it may be damaged.")
-        numbers = selected(_pages(step.payload), found.pages)
+        numbers = selected(step.payload.pages, found.pages)
         check_amount(len(numbers), payload=step.payload, limit=self.settings.max_pages)
         with ResultFiles(step.scratch, _facts(step.payload, found, task)) as files:
             await self._read(step, task, numbers, files, found.pages)
@@ -105,10 +105,6 @@ class OcrService(Service[OcrPayload]):
 def _check_size(size: int, limit: int) -> None:
     if size > limit:
         raise Final("DOCUMENT_TOO_LARGE", f"The document has {size:,} bytes; {limit:,} are allowed.")
-
-
-def _pages(payload: OcrPayload) -> str | list[int] | None:
-    return payload.pages
 
 
 def _told(page: PageText, count: int) -> str:
