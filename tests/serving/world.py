@@ -169,7 +169,7 @@ async def running(
 
 def made(service: Service[Any], lucius: LuciusDouble, attempts: SqliteAttempts, **options: Any) -> Runner:
     """A runner at rest."""
-    usual = {"owner": f"test-{random.random()}", "wait": 0.5, "drain_seconds": 10.0}
+    usual: dict[str, Any] = {"owner": f"test-{random.random()}", "wait": 0.5, "drain_seconds": 10.0}
     chosen = Options(**(usual | {"concurrency": service.concurrency} | options))
     tools = Tools(
         transport=lucius,

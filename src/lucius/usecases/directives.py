@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lucius.ports.schematics import Schematics
     from lucius.security.principal import Principal
 
-_SURPLUS = "more arrived at once than were asked for"
+_SURPLUS = "more arrived at once than were asked for, or nobody was there any more"
 
 
 def subscription_name(step_type: str) -> str:
@@ -78,7 +78,7 @@ class DirectiveDesk:
             found = await self._first_of(wanted, limit, wait)
         except ExceptionGroup as group:
             raise group.exceptions[0] from None
-        await self._give_back(found[limit:])
+        await self.give_back(found[limit:])
         return found[:limit]
 
     async def _first_of(self, wanted: Wanted, limit: int, wait: float) -> list[Delivery]:
@@ -91,7 +91,7 @@ class DirectiveDesk:
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             except asyncio.CancelledError:
-                await self._give_back(_gathered(tasks))
+                await self.give_back(_gathered(tasks))
                 raise
             finally:
                 for task in tasks:
@@ -129,7 +129,8 @@ class DirectiveDesk:
             turns, share = more, limit
         return found
 
-    async def _give_back(self, deliveries: Sequence[Delivery]) -> None:
+    async def give_back(self, deliveries: Sequence[Delivery]) -> None:
+        """Let somebody else have these."""
         if deliveries:
             await self._bus.settle(
                 [

@@ -89,11 +89,11 @@ async def _while_listening(call: Call, wanted: Wanted, asked: ReceiveRequest) ->
             left = gone.done()
             for task in (work, gone, end):
                 task.cancel()
-    if not work.cancelled():
-        return work.result()
+    found = [] if work.cancelled() else work.result()
     if left:
+        await services.directives.give_back(found)  # or it would wait for its lock to run out
         raise ClientGoneError
-    return []
+    return found
 
 
 async def _hung_up(receive: Receive) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+from typing import Final as Constant
 
 import msgspec
 import structlog
 
-from lucius.errors import LuciusError, Saturated, Unavailable
+from lucius.errors import Invalid, LuciusError, Saturated, Unavailable
 from lucius.sdk.serving.meter import Meter
+from lucius.sdk.serving.outcomes import Final
 from lucius.sdk.serving.pools import Processes
 from lucius.sdk.serving.ports import AttemptKey, Attempts, Heard, Lent, Transport
-from lucius.sdk.serving.replies import ack
+from lucius.sdk.serving.replies import ack, failed
 from lucius.sdk.serving.spans import Spans
 from lucius.sdk.serving.telling import Telling
 from lucius.sdk.serving.work import Work
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
     from lucius.sdk.serving.runner import Options
     from lucius.sdk.serving.service import Service
 
-ACK_PAUSE: Final = 0.2
-LONGEST_ACK_PAUSE: Final = 5.0
-STORE_PAUSE: Final = 1.0
+ACK_PAUSE: Constant = 0.2
+LONGEST_ACK_PAUSE: Constant = 5.0
+STORE_PAUSE: Constant = 1.0
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +125,10 @@ class AttemptRun:
             self._log.warning("the store is away; directive given back", code=error.code)
             await self._give_back()
             return None
+        except Invalid as error:  # too large for this store, today and tomorrow
+            self._log.error("the store cannot keep this directive", code=error.code, reason=error.message)
+            await self._settle()
+            return failed(self.directive, now, Final(error.code, error.message))
         if not found.claimed:
             return await self._seen_before(found.result)
         tools.meter.directive("new")
@@ -144,6 +150,9 @@ class AttemptRun:
         while True:
             try:
                 return await self._tools.attempts.finish(self.key, owner=self._owner, result=result)
+            except Invalid as error:
+                refused = Final("RESULT_TOO_LARGE", error.message)
+                result = encode(failed(self.directive, self._tools.clock(), refused))
             except Unavailable as error:
                 self._log.warning("the store is away; the result waits", code=error.code)
                 await self._tools.sleep(STORE_PAUSE)

@@ -77,10 +77,12 @@ class OverdueAttempts:
         found = await self._tools.attempts.take_overdue(
             owner=self._options.owner, now=self._tools.clock(), until=self._until(), limit=LIMIT
         )
+        # After the machine slept our own claims are overdue too, though the work goes on.
+        dead = [one for one in found if one.key not in set(self._running())]
         async with asyncio.TaskGroup() as group:
-            for one in found:
+            for one in dead:
                 group.create_task(self._tell(one))
-        return len(found)
+        return len(dead)
 
     def _until(self) -> int:
         return self._tools.clock() + int(self._options.claim_seconds * 1000)

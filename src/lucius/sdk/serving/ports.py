@@ -1,7 +1,7 @@
 """What the runner of a service needs from outside: a way to Lucius, and a memory that survives it.
 
-Both are small on purpose: a new broker is one `Transport`, a new store is one `Attempts`, each bound to
-the public suite in `lucius.testing`.
+Both are small on purpose: a new broker is one `Transport`, a new store is one `Attempts`, bound to the
+public suite `lucius.testing.attempts`.
 """
 
 from __future__ import annotations

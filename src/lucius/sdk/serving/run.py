@@ -125,7 +125,7 @@ def build(
     tools = Tools(
         transport=transport,
         attempts=attempts,
-        stores=Stores(),
+        stores=Stores(file_root=settings.files_root),
         processes=Processes(concurrency),
         telling=Telling(transport, attempts, clock=now_ms, sleep=asyncio.sleep),
         meter=meter,

@@ -41,6 +41,8 @@ class ServiceSettings(BaseSettings):
     """How long results are remembered."""
     health: str | None = Field(default=None, pattern=r"^(.*:)?\d{1,5}$")
     """`HOST:PORT` of `/healthz`, `/readyz` and `/metrics`; a bare port is on 127.0.0.1; None: nowhere."""
+    files_root: Path | None = None
+    """Local files are read and written below this directory only; None: wherever the process may."""
     scratch: Path | None = None
     """Where temporary files go; None: where the system puts them."""
     log_level: str = "info"
