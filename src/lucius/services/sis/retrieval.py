@@ -11,6 +11,7 @@ import msgspec
 
 from lucius.services.sis.answers import Answer, Evidence
 from lucius.services.sis.corpus import Corpus
+from lucius.services.sis.hints import expected, holds
 from lucius.services.sis.prompts import Prompt
 from lucius.services.text.chunks import Chunk
 from lucius.services.text.vectors import embedder
@@ -25,6 +26,10 @@ _LEAST: Final = 0.16
 """Below this nothing speaks about the question."""
 _ALSO: Final = 0.9
 """A second sentence is given too if it is nearly as good as the best."""
+_BEFORE: Final = 0.5
+"""What the sentence before counts: `It costs …` speaks of what was named there."""
+_HINT: Final = 1.25
+"""A sentence that holds the kind of value the question expects is this much better."""
 _HEADING_WORDS: Final = 6
 _SHOWN: Final = 600
 
@@ -87,11 +92,15 @@ def _sentence_scores(
     """How well each sentence fits; one under a heading that fits shares a little of its score."""
     vectors: Matrix = embedder().embed([question, *texts], corpus.vectors.shape[1])
     near = vectors[1:] @ vectors[0]
-    asked = telling(question)
-    scores = [
-        _NEARNESS * max(float(near[at]), 0.0) + (1 - _NEARNESS) * corpus.index.share(asked, words(text))
-        for at, text in enumerate(texts)
-    ]
+    asked, kinds = telling(question), expected(question)
+    held = [set(words(text)) for text in texts]
+    scores: list[float] = []
+    for at, text in enumerate(texts):
+        before = held[at - 1] if at and spans[at][0] == spans[at - 1][0] else set[str]()
+        alone, together = corpus.index.share(asked, held[at]), corpus.index.share(asked, held[at] | before)
+        shared = alone + _BEFORE * (together - alone)
+        score = _NEARNESS * max(float(near[at]), 0.0) + (1 - _NEARNESS) * shared
+        scores.append(score * _HINT if kinds and holds(kinds, text) else score)
     own = list(scores)
     for at, text in enumerate(texts):
         if _heading(text):  # it names the matter; what is said about it comes after

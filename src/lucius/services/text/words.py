@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_ENDINGS: Final = ("ingly", "edly", "ies", "ing", "ers", "ed", "es", "er", "ly", "s")
+_ENDINGS: Final = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("er", ""), ("ly", ""), ("s", ""))
 _SHORTEST_STEM: Final = 3
 _LITTLE: Final = (
     "a an and are as at be been but by can could did do does for from give had has have her his how i if in "
@@ -45,10 +45,12 @@ def telling(question: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    for ending in _ENDINGS:
+    """A word without its ending: rough, but the same for question and text."""
+    for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM and not word.endswith("ss"):
-            return word[: -len(ending)]
-    return word
+            word = word[: -len(ending)] + instead
+            break
+    return word[:-1] if word.endswith("e") and len(word) > _SHORTEST_STEM else word
 
 
 _STEMMED_STOP: Final = _STOP | frozenset(map(_stem, _STOP))
