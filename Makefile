@@ -32,7 +32,7 @@ ARGS ?=
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(STAMP) ## Start Lucius on a free port, run a three-step job, show its story, stop
+demo: $(STAMP) ## Take a real PDF through OCR, EMBEDDING and SIS, show the answers and the story
 	@$(BIN)/lucius demo
 
 up: $(STAMP) ## Keep one running on 127.0.0.1:8700 (HOST, PORT, DATA)

@@ -1,7 +1,7 @@
 """Write the settings tables into configuration.md: `python docs/make_settings_table.py`.
 
 Names, types, defaults and bounds come from the class; the words are the docstrings under its fields, the
-headings its comments; the options are those of `lucius up`.
+headings its comments; the options are those of `lucius up`, and of `lucius service` for the services.
 """
 
 from __future__ import annotations
@@ -15,15 +15,30 @@ from pathlib import Path
 from typing import Any, Literal
 
 import typer.main
+from pydantic import SecretStr
 from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings
 
 from lucius.entrypoints.cli.app import app
 from lucius.runtime.settings import Settings
+from lucius.sdk.serving.settings import ServiceSettings
+from lucius.services.ocr.settings import OcrSettings
+from lucius.services.sis.settings import SisSettings
 
 PAGE = Path(__file__).with_name("configuration.md")
 START, END = "<!-- settings: start -->", "<!-- settings: end -->"
-_OPTION_OF = {"files_root": "files"}
-_TYPES = {str: "text", int: "whole number", float: "number", bool: "true or false", Path: "path"}
+SERVICE_START, SERVICE_END = "<!-- service settings: start -->", "<!-- service settings: end -->"
+SERVICES: dict[str, type[BaseSettings]] = {
+    "Every service": ServiceSettings, "The reference OCR": OcrSettings, "The reference SIS": SisSettings
+}  # fmt: skip
+_OPTION_OF = {"files_root": "files", "key": "key_file"}
+_VARIABLE_OF: dict[tuple[type[BaseSettings], str], str] = {
+    (ServiceSettings, "url"): "LUCIUS_URL",
+    (ServiceSettings, "key"): "LUCIUS_API_KEY",
+}
+_TYPES = {
+    str: "text", SecretStr: "text", int: "whole number", float: "number", bool: "true or false", Path: "path"
+}  # fmt: skip
 _BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
@@ -31,7 +46,7 @@ def tables() -> str:
     """All settings, one table a group."""
     source = inspect.getsource(Settings)
     words, groups = _words(source), _groups(source)
-    options = _options()
+    options = _options("up")
     lines: list[str] = []
     for name, field in Settings.model_fields.items():
         if name in groups:
@@ -42,6 +57,26 @@ def tables() -> str:
         cells = [f"`LUCIUS_{name.upper()}`", option, _takes(field), _default(field), words[name]]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines[1:])
+
+
+def service_tables() -> str:
+    """The settings of service processes, one table a class."""
+    lines: list[str] = []
+    for heading, settings in SERVICES.items():
+        words = _words(inspect.getsource(settings))
+        options = _options("service") if settings is ServiceSettings else {}
+        lines += ["", f"### {heading}", "", "| variable | `lucius service` | takes | default | meaning |"]
+        lines.append("|---|---|---|---|---|")
+        for name, field in settings.model_fields.items():
+            option = options.get(_OPTION_OF.get(name, name), "")
+            cells = [f"`{variable(settings, name)}`", option, _takes(field), _default(field), words[name]]
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines[1:])
+
+
+def variable(settings: type[BaseSettings], name: str) -> str:
+    """The environment variable of a setting."""
+    return _VARIABLE_OF.get((settings, name), f"{settings.model_config['env_prefix']}{name.upper()}")
 
 
 def _words(source: str) -> dict[str, str]:
@@ -62,10 +97,10 @@ def _groups(source: str) -> dict[str, str]:
     return {name: comment for comment, name in re.findall(r"^    # (.+)\n    (\w+):", source, re.MULTILINE)}
 
 
-def _options() -> dict[str, str]:
-    """Parameter of `lucius up` to its option."""
-    up = typer.main.get_command(app).commands["up"]  # type: ignore[attr-defined]
-    return {one.name: f"`{max(one.opts, key=len)}`" for one in up.params if one.name != "help"}
+def _options(name: str) -> dict[str, str]:
+    """Parameter of a command to its option."""
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    return {one.name: f"`{max(one.opts, key=len)}`" for one in command.params if one.name != "help"}
 
 
 def _takes(field: FieldInfo) -> str:
@@ -88,10 +123,15 @@ def _default(field: FieldInfo) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
+def _put(page: str, start: str, end: str, text: str) -> str:
+    return re.sub(f"{start}.*{end}", lambda _: f"{start}\n{text}\n{end}", page, flags=re.DOTALL)
+
+
 def main() -> None:
-    """Replace what stands between the two markers."""
+    """Replace what stands between the markers."""
     old = PAGE.read_text(encoding="utf-8")
-    new = re.sub(f"{START}.*{END}", lambda _: f"{START}\n{tables()}\n{END}", old, flags=re.DOTALL)
+    new = _put(old, START, END, tables())
+    new = _put(new, SERVICE_START, SERVICE_END, service_tables())
     PAGE.write_text(new, encoding="utf-8")
     print("unchanged" if new == old else "rewritten", PAGE.name)
 

@@ -111,7 +111,7 @@ def main() -> None:
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         served = inherited | {"LUCIUS_WORKSPACE_ROOT": "s3://lucius-workspace"}
-        options = ["--port", str(port), "--data", f"{home}/data", "--echo-delay", "0.9"]
+        options = ["--port", str(port), "--data", f"{home}/data", "--services", "echo", "--echo-delay", "0.9"]
         with Path(home, "log").open("wb") as log:
             server = subprocess.Popen([*PROGRAM, "up", *options], stdout=log, stderr=log, env=served)  # noqa: S603
         try:

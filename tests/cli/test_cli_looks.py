@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 from datetime import UTC
 from typing import Any, get_args
 
@@ -12,10 +14,11 @@ from rich.console import Console, RenderableType
 
 from lucius.core.events import AnyEvent
 from lucius.core.states import JobState, StepState
-from lucius.entrypoints.cli import endings
-from lucius.entrypoints.cli.envelopes import build, reference
+from lucius.entrypoints.cli import endings, outputs
+from lucius.entrypoints.cli.envelopes import ask, build, reference
 from lucius.entrypoints.cli.session import console, printable
 from lucius.entrypoints.cli.show import states, story, words
+from lucius.entrypoints.cli.show.answers import content_sheet
 from lucius.entrypoints.cli.show.job import listing, sheet
 from lucius.entrypoints.cli.show.progress import Progress
 from lucius.errors import Invalid, LuciusError, Problem, Saturated, Unavailable
@@ -216,3 +219,55 @@ def test_a_json_document_that_is_no_envelope_is_the_input(tmp_path: Any) -> None
     document = tmp_path / "data.json"
     document.write_text('{"rows": [1, 2]}')
     assert build(str(document), {"request_type": "SIS"})["input_ref"] == {"uri": document.as_uri()}
+
+
+def test_answers_are_shown_with_their_pages() -> None:
+    """A person sees question, answer, pages and how; what was not found is a dash."""
+    shown = printed(
+        content_sheet(
+            {
+                "answered_by": "document",
+                "answers": [
+                    {"question": "Who signed?", "answer": "Ada", "pages": [2, 5], "how": "pattern"},
+                    {"question": "When?", "answer": None, "pages": [], "how": "retrieval"},
+                    {"question": "Which?", "answer": ["a", "b"], "pages": None, "how": None},
+                ],
+            }
+        )
+    )
+    lines = [re.split(r"\s{2,}", line.strip()) for line in shown.splitlines()]
+    assert ["Who signed?", "Ada", "2, 5", "pattern"] in lines
+    assert ["When?", "–", "–", "retrieval"] in lines
+    assert ["Which?", "a, b", "–", "–"] in lines
+    assert "answered from the document alone" in shown
+
+
+@pytest.mark.parametrize("content", [{"answers": 7}, {"answers": ["x"]}, [1, 2], {"words": 3}])
+def test_other_outputs_are_shown_as_json(content: Any) -> None:
+    """What only looks like answers is shown as what it is."""
+    assert json.loads(printed(content_sheet(content))) == content
+
+
+@pytest.mark.parametrize(
+    ("ref", "name"),
+    [
+        ({"uri": "s3://b/x/out.txt"}, "out.txt"),
+        ({"uri": "s3://b/x", "name": "pages/1.png"}, "pages/1.png"),
+        ({"uri": "s3://b/x", "name": "../../.ssh/keys"}, ".ssh/keys"),
+        ({"uri": "s3://b/x", "name": "/etc/passwd"}, "etc/passwd"),
+        ({"uri": "s3://b/x", "name": "..\\..\\boot"}, "boot"),
+        ({"uri": "s3://b/..", "name": ""}, "output"),
+    ],
+)
+def test_a_saved_file_stays_where_it_was_asked_for(ref: dict[str, Any], name: str) -> None:
+    """No name that a service made up leads out of the directory."""
+    assert str(outputs._name(ref)) == name
+
+
+def test_prompts_become_the_prompt_set() -> None:
+    """Questions and stored sets go into the section of the sis step, beside what is there."""
+    assert ask(None, None, None) is None
+    assert ask({"ocr": {"dpi": 200}}, ["Who?", "When?"], None) == {
+        "ocr": {"dpi": 200}, "sis": {"prompt_set": ["Who?", "When?"]}
+    }  # fmt: skip
+    assert ask({"sis": {"model": "m"}}, None, "invoice") == {"sis": {"model": "m", "prompt_set": "invoice"}}

@@ -38,8 +38,12 @@ def answers(content: Document) -> RenderableType:
             Text(_said(one.get("how")), style="dim"),
         )
     by = content.get("answered_by")
-    footer = [Text(f"answered by {_said(by)}", style="dim")] if by else []
-    return Group(indented(table), *(indented(line) for line in footer))
+    told = (
+        "answered from the document alone"
+        if by == "document"
+        else f"answered by {_said(by).replace('model:', 'the model ', 1)}"
+    )
+    return Group(indented(table), *([indented(Text(f"\n{told}", style="dim"))] if by else []))
 
 
 def pages(found: Any) -> str:
