@@ -21,6 +21,23 @@ _SERVICES = {
     "none": "none: jobs wait for yours",
 }
 
+Services = Annotated[
+    str | None,
+    typer.Option("--services", metavar="reference|echo|none", show_default=False,
+                 help="reference: real OCR, EMBEDDING and SIS in worker processes, the default if the "
+                      "extra is installed; echo plays every service; none waits for others."),
+]  # fmt: skip
+EchoDelay = Annotated[
+    float | None,
+    typer.Option("--echo-delay", metavar="S", min=0, rich_help_panel=_ECHO, show_default=False,
+                 help="Seconds each step takes."),
+]  # fmt: skip
+EchoFailureRate = Annotated[
+    float | None,
+    typer.Option("--echo-failure-rate", metavar="R", min=0, max=1, rich_help_panel=_ECHO,
+                 show_default=False, help="Share of attempts that fail and are retried."),
+]  # fmt: skip
+
 
 def up(
     *,
@@ -34,12 +51,7 @@ def up(
                      help="8700; 0 takes a free one."),
     ] = None,
     data: Data = None,
-    services: Annotated[
-        str | None,
-        typer.Option("--services", metavar="reference|echo|none", show_default=False,
-                     help="reference: real OCR, EMBEDDING and SIS in worker processes, the default if the "
-                          "extra is installed; echo plays every service; none waits for others."),
-    ] = None,
+    services: Services = None,
     config: Annotated[
         Path | None,
         typer.Option("--config", metavar="DIR", show_default=False,
@@ -54,16 +66,8 @@ def up(
         bool, typer.Option("--in-memory", help="Keep nothing; jobs die with the process.")
     ] = False,
     until_eof: Annotated[bool, typer.Option("--until-eof", hidden=True)] = False,
-    echo_delay: Annotated[
-        float | None,
-        typer.Option("--echo-delay", metavar="S", min=0, rich_help_panel=_ECHO, show_default=False,
-                     help="Seconds each step takes."),
-    ] = None,
-    echo_failure_rate: Annotated[
-        float | None,
-        typer.Option("--echo-failure-rate", metavar="R", min=0, max=1, rich_help_panel=_ECHO,
-                     show_default=False, help="Share of attempts that fail and are retried."),
-    ] = None,
+    echo_delay: EchoDelay = None,
+    echo_failure_rate: EchoFailureRate = None,
 ) -> None:  # fmt: skip
     """Run Lucius: API, engine and ledger in one process. Ctrl-C or SIGTERM drains and stops."""
     given = {
