@@ -8,6 +8,8 @@ Everything is real but the other side: files, payload model, processes. What `ex
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -63,19 +65,15 @@ async def trial(
     attempt_no: int = 1,
     cancel: CancelToken | None = None,
 ) -> Trial:
-    """Run `execute` once. `directory` (else a new temporary one) holds the documents and what is written."""
-    room = directory if directory is not None else Path(tempfile.mkdtemp(prefix="lucius-trial-"))
+    """Run `execute` once. `directory` holds the documents and what is written; else a temporary one."""
+    room = directory if directory is not None else _temporary()
     scratch = room / "scratch"
     scratch.mkdir(parents=True, exist_ok=True)
     input_refs = {name: _ref(given, room / "inputs" / name) for name, given in (inputs or {}).items()}
     document_ref = _ref(document, room / "inputs" / "document")
-    directive = DirectiveMessage(
-        job_id="trial", step_id=service.step_type.lower(), tenant_id="trial", attempt_no=attempt_no,
-        lease_id="trial", protocol_id="TRIAL", step_type=service.step_type, input_ref=document_ref,
-        workspace_ref={"uri": (room / "workspace").as_uri()}, output_ref={"uri": (room / "out").as_uri()},
-        payload=payload or {}, mode="DEFAULT", lane=0, routing_key_used="trial", correlation_id=None,
-        traceparent=None, inputs=input_refs,
-    )  # fmt: skip
+    directive = _directive(
+        service, room, document_ref, input_refs, payload=payload or {}, attempt_no=attempt_no
+    )
     stores = Stores()
     seen: list[tuple[float, str]] = []
     pool = Processes(1)
@@ -103,6 +101,32 @@ async def trial(
         pool.close()
     written = room / "workspace" / service.step_type / str(attempt_no)
     return Trial(output=output, progress=tuple(seen), directory=written)
+
+
+def _temporary() -> Path:
+    """A directory that is gone when the process is."""
+    room = Path(tempfile.mkdtemp(prefix="lucius-trial-"))
+    atexit.register(shutil.rmtree, room, ignore_errors=True)
+    return room
+
+
+def _directive(
+    service: Service[Any],
+    room: Path,
+    document: dict[str, Any],
+    inputs: dict[str, dict[str, Any]],
+    *,
+    payload: dict[str, Any],
+    attempt_no: int,
+) -> DirectiveMessage:
+    """What Lucius would have sent."""
+    return DirectiveMessage(
+        job_id="trial", step_id=service.step_type.lower(), tenant_id="trial", attempt_no=attempt_no,
+        lease_id="trial", protocol_id="TRIAL", step_type=service.step_type, input_ref=document,
+        workspace_ref={"uri": (room / "workspace").as_uri()}, output_ref={"uri": (room / "out").as_uri()},
+        payload=payload, mode="DEFAULT", lane=0, routing_key_used="trial", correlation_id=None,
+        traceparent=None, inputs=inputs,
+    )  # fmt: skip
 
 
 def _ref(given: Given, place: Path) -> dict[str, Any]:
