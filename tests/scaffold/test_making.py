@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lucius import __version__
 from lucius.entrypoints.cli.app import run
 from lucius.errors import Invalid, Unavailable
 from lucius.scaffold import make
@@ -68,9 +69,11 @@ def test_a_fresh_repository_counts_as_empty(tmp_path: Path) -> None:
 def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
     """A file of that name is not replaced, whatever is said."""
     (tmp_path / "word-count").write_text("mine")
-    with pytest.raises(Invalid) as refused:
-        make("word-count", tmp_path, force=True)
-    assert refused.value.code == "NOT_A_FOLDER"
+    for directory in (tmp_path, tmp_path / "word-count"):
+        with pytest.raises(Invalid) as refused:
+            make("word-count", directory, force=True)
+        assert refused.value.code == "NOT_A_FOLDER"
+    assert (tmp_path / "word-count").read_text() == "mine"
 
 
 def test_neither_git_nor_settings_of_copier_are_needed(
@@ -127,3 +130,13 @@ def test_the_wheel_carries_the_template(tmp_path: Path) -> None:
     assert len(wanted) > 10
     with zipfile.ZipFile(wheel) as held:
         assert wanted - set(held.namelist()) == set()
+
+
+def test_a_project_can_be_built_and_installed(project: Project, tmp_path: Path) -> None:
+    """Its own wheel has the package in it, and asks for this Lucius or a newer one."""
+    project.run("-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist"))
+    (wheel,) = (tmp_path / "dist").glob("word_count-0.1.0-*.whl")
+    with zipfile.ZipFile(wheel) as held:
+        assert "word_count/service.py" in held.namelist()
+        metadata = held.read("word_count-0.1.0.dist-info/METADATA").decode()
+    assert f"Requires-Dist: lucius>={__version__}" in metadata

@@ -51,6 +51,11 @@ def make(
 
 
 def _check(target: Path, *, force: bool) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{target.parent} cannot be used as a folder: {error.strerror}."
+        raise Invalid(message, code="NOT_A_FOLDER") from None
     if target.is_dir():
         held = sorted(one.name for one in target.iterdir() if one.name not in _FREE)
         if held and not force:
