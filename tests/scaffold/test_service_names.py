@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lucius.errors import Invalid
 from lucius.scaffold import Names, make, names_for
@@ -63,3 +66,17 @@ def test_a_description_that_breaks_a_file_is_refused(description: str) -> None:
     with pytest.raises(Invalid) as refused:
         names_for("word-count", description=description)
     assert refused.value.code == "BAD_DESCRIPTION"
+
+
+@given(st.one_of(st.text(max_size=40), st.from_regex(r"[a-z0-9-]{1,34}", fullmatch=True)))
+def test_every_name_is_refused_or_works_everywhere(name: str) -> None:
+    """Whatever is typed, no folder, package, step id or step type comes of it that is not one."""
+    try:
+        names = names_for(name)
+    except Invalid as refused:
+        assert refused.code == "BAD_NAME"  # noqa: PT017 - both ways are right
+        return
+    assert names.package.isidentifier()
+    assert re.fullmatch(r"[a-z][a-z0-9_]{0,31}", names.package)
+    assert re.fullmatch(r"[A-Z][A-Z0-9_]{0,31}", names.step_type)
+    assert Path(names.name).name == names.name
