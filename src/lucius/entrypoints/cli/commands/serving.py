@@ -69,7 +69,7 @@ def up(
     echo_delay: EchoDelay = None,
     echo_failure_rate: EchoFailureRate = None,
 ) -> None:  # fmt: skip
-    """Run Lucius: API, engine and ledger in one process. Ctrl-C or SIGTERM drains and stops."""
+    """Run Lucius, and its services beside it, until Ctrl-C or SIGTERM: they drain it and stop."""
     given = {
         "host": host,
         "port": port,
