@@ -115,12 +115,13 @@ def beat(directive: dict[str, Any], over: threading.Event, lost: threading.Event
 
 
 def count_words(directive: dict[str, Any], lost: threading.Event) -> dict[str, Any]:
-    pause = directive["payload"].get("pause_ms", 0)
-    if type(pause) is not int and SIN != "accepts_bad_payload":
-        raise Final("INVALID_PAYLOAD")
-    for _ in range(pause // 10 if type(pause) is int else 0):
-        if lost.wait(0.01):
-            return {}
+    pause = directive["payload"].get("pause_seconds", 0)
+    if type(pause) not in {int, float}:
+        if SIN != "accepts_bad_payload":
+            raise Final("INVALID_PAYLOAD")
+        pause = 0
+    if lost.wait(pause):
+        return {}
     source = path_of(directive["input_ref"])
     while SIN == "waits_for_input" and not source.exists():
         time.sleep(0.1)

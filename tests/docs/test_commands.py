@@ -39,7 +39,7 @@ def _commands(page: Path) -> list[list[str]]:
 def _problem(words: list[str]) -> str | None:
     """What is wrong with a command line, if anything."""
     command: Any = typer.main.get_command(app)
-    rest = list(words)
+    rest = words[: words.index("--")] if "--" in words else list(words)  # behind it stands another program's
     while rest and hasattr(command, "commands"):
         if rest[0].startswith("-"):
             break

@@ -129,6 +129,12 @@ class Bench:
             raise Failed(f"{attempt.name} ended {reported.told()}{hint}")
         return reported
 
+    def kept(self, parcel: Parcel) -> None:
+        """The service did not leave the directive lying until its lock ran out."""
+        if parcel.lapses:
+            lock = self.ledger.lock_seconds
+            raise Failed(f"it took a directive and left it lying until its lock of {lock:g} s ran out")
+
     async def done(self, **wanted: Any) -> Attempt:
         """Give ordinary work and see it succeed."""
         attempt = self.attempt(**wanted)

@@ -102,13 +102,16 @@ class Desk:
         gone.add_done_callback(lambda _: ledger.changed())
 
         def over() -> bool:
-            if gone.done() or ledger.generation != generation:
+            if found or ledger.closed or gone.done() or ledger.generation != generation:
                 return True
             found.extend(ledger.take(asked, began))
             return bool(found)
 
+        ends = began + asked.wait_seconds
         try:
-            await ledger.until(over, asked.wait_seconds)
+            # A lock that runs out wakes nobody: look again when the next one does.
+            while not over() and (left := ends - ledger.now()) > 0:
+                await ledger.until(over, min(left, ledger.next_lapse()))
         finally:
             gone.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -85,6 +85,7 @@ class Ledger:
         """How many of the next calls of a route are answered 503."""
         self.generation = 0
         """Raised when a process ends: whoever asked before gets nothing."""
+        self.closed = False
         self._watchers: set[asyncio.Event] = set()
 
     def put(self, parcel: Parcel) -> Parcel:
@@ -192,9 +193,19 @@ class Ledger:
             attempt.refusals.clear()
         self.changed()
 
+    def next_lapse(self) -> float:
+        """Seconds until the next lock runs out."""
+        ends = [parcel.until for parcel in self.lent.values()]
+        return max(0.01, min(ends) - self.now()) if ends else self.lock_seconds
+
     def void(self) -> None:
         """The process that asked is gone: what it asked for goes to the next one."""
         self.generation += 1
+        self.changed()
+
+    def close(self) -> None:
+        """The run is over: nobody waits any longer."""
+        self.closed = True
         self.changed()
 
     def changed(self) -> None:

@@ -31,14 +31,12 @@ async def listening(app: ASGIApp, address: str) -> AsyncIterator[str]:
             server_header=False, proxy_headers=False, timeout_graceful_shutdown=1,
         )  # fmt: skip
         server = _Server(config)
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(server.serve(sockets=[bound]))
-            try:
-                yield f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            finally:
-                server.should_exit = True
-                server.force_exit = True
-                await task
+        task = asyncio.create_task(server.serve(sockets=[bound]))
+        try:
+            yield f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        finally:  # awaited here and not by a group, which would wrap the errors of the block
+            server.should_exit = True
+            await task
 
 
 def _bound(address: str) -> socket.socket:

@@ -46,7 +46,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     drain_within: Seconds = 30.0
     lease: Seconds = 3.0
     """How long the leases of slow work are."""
-    lock: Seconds = 10.0
+    lock: Seconds = 60.0
     quiet: Seconds = 0.5
     """How long to listen for what must not come."""
 

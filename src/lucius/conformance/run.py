@@ -58,7 +58,7 @@ async def run(
     async with listening(Desk(ledger), target.address) as url:
         subject = _subject(target, url, home, ledger)
         try:
-            await subject.start()
+            await _started(subject)
             watch.listening(url, target.key)
             step_type = options.step_type or await _first_asked(ledger, options, subject)
             bench = Bench(
@@ -72,8 +72,8 @@ async def run(
                 watch.found(finding)
             return Report(step_type=step_type, findings=tuple(findings))
         finally:
+            ledger.close()
             await subject.stop()
-            ledger.void()
 
 
 async def _tried(case: Case, bench: Bench) -> Finding:
@@ -106,6 +106,13 @@ async def _recovered(bench: Bench) -> None:
         if not isinstance(bench.subject, Command):
             return
         await bench.asking()
+
+
+async def _started(subject: Subject) -> None:
+    try:
+        await subject.start()
+    except Failed as error:
+        raise Invalid(str(error), code="NO_SUCH_FILE") from error
 
 
 async def _first_asked(ledger: Ledger, options: Options, subject: Subject) -> str:

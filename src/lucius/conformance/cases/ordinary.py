@@ -68,13 +68,11 @@ async def settles(bench: Bench) -> str:
     parcel = bench.give(attempt)
     await bench.success(attempt)
     patience = bench.ledger.lock_seconds
-    await bench.wait(
-        lambda: parcel.outcome is not None or parcel.lapses > 0,
-        patience,
-        f"it took a directive and did not settle it within {patience:g} s; its lock ran out",
-    )
+    await bench.ledger.until(lambda: parcel.outcome is not None or parcel.lapses > 0, patience)
     if parcel.outcome is None or parcel.lapses:
-        raise Failed("it let the lock of a directive run out instead of settling or renewing it")
+        raise Failed(
+            f"it took a directive and did not settle or renew it: its lock of {patience:g} s ran out"
+        )
     if parcel.outcome != "complete":
         raise Failed(f"it did the work, yet settled the directive with {parcel.outcome}")
     return ""
@@ -88,10 +86,11 @@ async def settles(bench: Bench) -> str:
 async def several(bench: Bench) -> str:
     """Five at once, five RESULTs."""
     attempts = [bench.attempt() for _ in range(_SEVERAL)]
-    for one in attempts:
-        bench.give(one)
+    parcels = [bench.give(one) for one in attempts]
     for one in attempts:
         check_refs(one, await bench.success(one))
+    for parcel in parcels:
+        bench.kept(parcel)
     return f"{_SEVERAL} at once"
 
 

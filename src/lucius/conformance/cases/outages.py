@@ -40,8 +40,9 @@ async def ack_503(bench: Bench) -> str:
     """The attempt ends in spite of it."""
     attempt = bench.attempt()
     attempt.refusals["ACK"] = 1
-    bench.give(attempt)
+    parcel = bench.give(attempt)
     await bench.success(attempt)
+    bench.kept(parcel)
     repeated = len(attempt.of("ACK")) > 1
     return "the ACK was repeated" if repeated else "the ACK was not repeated; the RESULT implies it"
 

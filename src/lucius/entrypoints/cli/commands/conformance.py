@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from lucius.entrypoints.cli import conformance_options as told
 from lucius.entrypoints.cli.commands.keys import AsJson
 from lucius.entrypoints.cli.endings import Ending
 from lucius.errors import Invalid
@@ -18,109 +19,32 @@ if TYPE_CHECKING:
     from lucius.conformance.options import Options
     from lucius.conformance.run import Target
 
-_EXAMPLES, _TIMES = "Examples of work", "Patience"
-
 
 def conformance(
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- COMMAND…]", show_default=False,
-                       help="How to start the service; it finds LUCIUS_URL and LUCIUS_API_KEY set."),
-    ] = None,
+    command: told.Command = None,
     *,
-    http: Annotated[
-        str | None,
-        typer.Option("--http", metavar="URL", show_default=False,
-                     help="Play Lucius on this address, e.g. http://127.0.0.1:8799 (port 0: any)."),
-    ] = None,
-    module: Annotated[
-        str | None,
-        typer.Option("--module", metavar="TARGET", show_default=False,
-                     help="Test package.module:service, started as `lucius service` does."),
-    ] = None,
-    step_type: Annotated[
-        str | None,
-        typer.Option("--step-type", metavar="T", rich_help_panel=_EXAMPLES, show_default=False,
-                     help="The step type to test; by default the one the service asks for."),
-    ] = None,
-    payload: Annotated[
-        str | None,
-        typer.Option("--payload", metavar="JSON|@FILE", rich_help_panel=_EXAMPLES, show_default=False,
-                     help="A payload it can work on; {} by default."),
-    ] = None,
-    bad_payload: Annotated[
-        str | None,
-        typer.Option("--bad-payload", metavar="JSON|@FILE", rich_help_panel=_EXAMPLES, show_default=False,
-                     help="A payload it must refuse."),
-    ] = None,
-    any_payload: Annotated[
-        bool, typer.Option("--any-payload", rich_help_panel=_EXAMPLES, help="It takes every payload.")
-    ] = False,
-    slow_payload: Annotated[
-        str | None,
-        typer.Option("--slow-payload", metavar="JSON|@FILE", rich_help_panel=_EXAMPLES, show_default=False,
-                     help="A payload that keeps it busy for about two leases."),
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option("--input", metavar="FILE|URI", rich_help_panel=_EXAMPLES, show_default=False,
-                     help="A document it can work on; a small text by default."),
-    ] = None,
-    slow_input: Annotated[
-        str | None,
-        typer.Option("--slow-input", metavar="FILE|URI", rich_help_panel=_EXAMPLES, show_default=False,
-                     help="A document that keeps it busy for about two leases."),
-    ] = None,
-    any_input: Annotated[
-        bool, typer.Option("--any-input", rich_help_panel=_EXAMPLES, help="It does not read its input.")
-    ] = False,
-    honours_cancel: Annotated[
-        bool,
-        typer.Option("--honours-cancel", rich_help_panel=_EXAMPLES, help="It stops when a job is cancelled."),
-    ] = False,
-    sheet: Annotated[
-        Path | None,
-        typer.Option("--with", metavar="FILE.yaml", rich_help_panel=_EXAMPLES, show_default=False,
-                     help="All of these in one file, by their names: payload, slow_payload, …"),
-    ] = None,
-    ack_within: Annotated[
-        float | None,
-        typer.Option("--ack-within", metavar="S", rich_help_panel=_TIMES, show_default="5",
-                     help="Seconds until the ACK."),
-    ] = None,
-    work_within: Annotated[
-        float | None,
-        typer.Option("--work-within", metavar="S", rich_help_panel=_TIMES, show_default="30",
-                     help="Seconds until a RESULT."),
-    ] = None,
-    drain_within: Annotated[
-        float | None,
-        typer.Option("--drain-within", metavar="S", rich_help_panel=_TIMES, show_default="30",
-                     help="Seconds from SIGTERM to the end."),
-    ] = None,
-    lease: Annotated[
-        float | None,
-        typer.Option("--lease", metavar="S", rich_help_panel=_TIMES, show_default="3",
-                     help="The lease of slow work, in seconds."),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--case", metavar="NAME", show_default=False, help="Only this case; may be repeated."),
-    ] = None,
-    pid: Annotated[
-        str | None,
-        typer.Option("--pid", metavar="PID|FILE", show_default=False,
-                     help="Without COMMAND: the process to end and to kill, or a file with its number."),
-    ] = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option("--junit", metavar="FILE", show_default=False, help="Write a JUnit XML file too."),
-    ] = None,
-    allow_unjudged: Annotated[
-        bool, typer.Option("--allow-unjudged", help="Cases that could not be tried are no failure.")
-    ] = False,
+    http: told.Http = None,
+    module: told.Module = None,
+    step_type: told.StepType = None,
+    payload: told.Payload = None,
+    bad_payload: told.BadPayload = None,
+    any_payload: told.AnyPayload = False,
+    slow_payload: told.SlowPayload = None,
+    source: told.Input = None,
+    slow_input: told.SlowInput = None,
+    any_input: told.AnyInput = False,
+    honours_cancel: told.HonoursCancel = False,
+    sheet: told.Sheet = None,
+    ack_within: told.AckWithin = None,
+    work_within: told.WorkWithin = None,
+    drain_within: told.DrainWithin = None,
+    lease: told.Lease = None,
+    only: told.Cases = None,
+    pid: told.Pid = None,
+    junit: told.Junit = None,
+    allow_unjudged: told.AllowUnjudged = False,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Test a service in any language: play Lucius, misbehave on purpose, judge what it does."""
     given = {
         "step_type": step_type, "payload": _payload(payload), "bad_payload": _payload(bad_payload),
