@@ -100,7 +100,11 @@ def test_a_service_killed_in_the_middle_of_a_page_costs_one_attempt(server: Serv
     ocr = job["steps"][0]
     assert ocr["attempt_no"] == 2
     refs = [ocr["result_ref"], *ocr["artifacts"]]
-    assert [ref["uri"].rpartition("/OCR/")[2] for ref in refs] == ["2/output.txt", "2/output.txt", "2/pages.json"]
+    assert [ref["uri"].rpartition("/OCR/")[2] for ref in refs] == [
+        "2/output.txt",
+        "2/output.txt",
+        "2/pages.json",
+    ]
     assert all(path_of(ref).is_file() for ref in refs)
     crashed = [event for event in events if "SERVICE_CRASHED" in json.dumps(event)]
     assert crashed
@@ -117,18 +121,19 @@ def test_a_hundred_documents_through_three_service_processes(server: Server, tmp
         pages = [PAGE.format(n=number), PAGE.format(n=number + 1000)]
         make = image_pdf if number % 10 == 0 else text_pdf
         documents.append(make(pages, tmp_path / f"{number}.pdf"))
-    with ExitStack() as stack, server.calling() as caller:
+    with ExitStack() as stack:
         services = [stack.enter_context(ServiceProcess(name, url_of(server), tmp_path)) for name in THREE]
         for service in services:
             service.await_ready()
-        ids = [submit(caller, command(document, f"tenant{n % 3}")) for n, document in enumerate(documents)]
+        with server.calling() as caller:
+            ids = [submit(caller, command(each, f"tenant{n % 3}")) for n, each in enumerate(documents)]
         ledger = Ledger(server.data)
         await_that(lambda: ledger.open_jobs() == 0, "a hundred documents", within=600)
-        caller = stack.enter_context(server.calling())  # the first connection was idle for too long
         late = [service.metric("lucius_service_heartbeats_late_total") for service in services]
         beats = services[0].metric("lucius_service_heartbeats_total")
-        told = [event["type"] for job_id in ids[:11] for event in events_of(caller, job_id)]
-        answers = [path_of(job_of(caller, job_id)["final_output"]) for job_id in ids]
+        with server.calling() as caller:
+            told = [event["type"] for job_id in ids[:11] for event in events_of(caller, job_id)]
+            answers = [path_of(job_of(caller, job_id)["final_output"]) for job_id in ids]
         assert [service.terminate() for service in services] == [0, 0, 0]
     assert ledger.states() == {"SUCCEEDED": 100}
     assert late == [0, 0, 0]

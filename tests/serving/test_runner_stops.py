@@ -239,3 +239,15 @@ def test_long_work_takes_nothing_ahead() -> None:
         ahead.took(30.0)
     assert ahead.room(2, 0) == 0
     assert ahead.room(1, 0) == 1
+
+
+async def test_a_job_cancelled_before_the_work_begins_is_not_begun(tmp_path: Path) -> None:
+    """The answer to the ACK may already say so: CANCELLED is reported and `execute` never called."""
+    lucius, slow = LuciusDouble(), Slow()
+    lucius.answer = lambda _reply: Heard(verdict="accepted", cancel_requested=True)
+    async with running(slow.service(), lucius, tmp_path / "a.db"):
+        lucius.deliver(directive(tmp_path))
+        await lucius.until(lambda: bool(lucius.of(ResultMessage)))
+    assert not slow.begun.is_set()
+    (result,) = lucius.of(ResultMessage)
+    assert (result.status, result.error.code) == ("FAILED_FINAL", "CANCELLED")

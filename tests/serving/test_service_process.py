@@ -185,3 +185,27 @@ def test_the_work_is_a_span_of_the_clients_trace(server: Server, tmp_path: Path)
     assert client is not None
     assert int.from_bytes(work.trace_id, "big") == client.trace_id
     assert int.from_bytes(work.parent_span_id, "big") == span_id_of(job_id, "count", 1)
+
+
+def test_a_service_nobody_asked_for_waits_until_a_protocol_names_it(tmp_path: Path) -> None:
+    """A step type that no protocol has yet is a matter of order, not an error; the log says what to do."""
+    (tmp_path / "document.txt").write_text("one two three")
+    (tmp_path / "config" / "protocols").mkdir(parents=True)
+    options = ("--services", "none", "--config", str(tmp_path / "config"), "--files", str(tmp_path))
+    with Server(tmp_path, *options) as server:
+        server.start()
+        with started(server, tmp_path) as service:
+            await_that(lambda: "UNKNOWN_STEP_TYPE" in service.said(), "the service being told")
+            (tmp_path / "config" / "protocols" / "count.yaml").write_text(PROTOCOL)
+            service.await_ready()
+            with server.calling() as caller:
+                job_id = submitted(caller, tmp_path)
+                await_that(lambda: state(caller, job_id) == "SUCCEEDED", "the job")
+
+
+def test_a_wrong_key_is_told_in_one_line_and_ends_the_process(server: Server, tmp_path: Path) -> None:
+    """A credential that is refused stays refused: exit code 1, and no traceback."""
+    with started(server, tmp_path, LUCIUS_API_KEY="lk_wrong") as service:
+        assert service.process.wait(60) == 1
+    assert "the service cannot go on" in service.said()
+    assert "Traceback" not in service.said()

@@ -87,6 +87,8 @@ class AttemptRun:
     ) -> None:
         self.key = key_of(directive)
         self.directive = directive
+        self.claimed = False
+        """Whether the store holds our claim: only then can it be lost to somebody."""
         self._lent = lent
         self._stopped = False
         self._tools = tools
@@ -131,6 +133,7 @@ class AttemptRun:
             return failed(self.directive, now, Final(error.code, error.message))
         if not found.claimed:
             return await self._seen_before(found.result)
+        self.claimed = True
         tools.meter.directive("new")
         heard = await self._acknowledge()
         if heard is None:
@@ -140,7 +143,7 @@ class AttemptRun:
         with tools.spans.attempt(self.directive) as span:
             result = await self._work.run()
             if result is None:
-                await tools.attempts.told(self.key, now=tools.clock())
+                await tools.telling.close(self.key)
                 return None
             span.ended(result)
         return stored(await self._finish(encode(result)))
@@ -193,7 +196,7 @@ class AttemptRun:
             break
         else:
             self._log.warning("stopped before the ACK was heard; the attempt is left to its timeout")
-        await tools.attempts.told(self.key, now=tools.clock())
+        await tools.telling.close(self.key)
         return None
 
     async def _settle(self) -> None:

@@ -10,13 +10,13 @@ slept, it hears that its attempt is lost, and throws its work away.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from lucius.errors import Invalid, Unavailable
-from lucius.sdk.serving.attempt import Tools, ids_of, stored
+from lucius.sdk.serving.attempt import AttemptRun, Tools, ids_of, stored
 from lucius.sdk.serving.outcomes import Retryable
 from lucius.sdk.serving.ports import AttemptKey, Overdue
 from lucius.sdk.serving.replies import failed
@@ -34,7 +34,9 @@ CRASHED: Final = Retryable("SERVICE_CRASHED", "The process that worked on this e
 class OverdueAttempts:
     """Keeps our own claims alive and takes over those of the dead."""
 
-    def __init__(self, tools: Tools, options: Options, running: Callable[[], Sequence[AttemptKey]]) -> None:
+    def __init__(
+        self, tools: Tools, options: Options, running: Callable[[], Mapping[AttemptKey, AttemptRun]]
+    ) -> None:
         self._tools = tools
         self._options = options
         self._running = running
@@ -46,7 +48,8 @@ class OverdueAttempts:
         """Say at every third of a claim that we live; `lose` hears of attempts somebody took over."""
         while True:
             await sleep(self._options.claim_seconds / 3)
-            ours = list(self._running())
+            # One whose claim is still on its way is in no store yet, and nobody has taken it over.
+            ours = [key for key, run in self._running().items() if run.claimed]
             if not ours:
                 continue
             try:
@@ -78,7 +81,7 @@ class OverdueAttempts:
             owner=self._options.owner, now=self._tools.clock(), until=self._until(), limit=LIMIT
         )
         # After the machine slept our own claims are overdue too, though the work goes on.
-        dead = [one for one in found if one.key not in set(self._running())]
+        dead = [one for one in found if one.key not in self._running()]
         async with asyncio.TaskGroup() as group:
             for one in dead:
                 group.create_task(self._tell(one))
@@ -91,7 +94,7 @@ class OverdueAttempts:
         try:
             directive = decode_directive(one.directive)
         except Invalid:  # an older version wrote it; nobody can answer for it any more
-            await self._tools.attempts.told(one.key, now=self._tools.clock())
+            await self._tools.telling.close(one.key)
             return
         with bound(**ids_of(directive)):
             result = one.result

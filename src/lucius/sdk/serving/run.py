@@ -15,7 +15,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import structlog
@@ -60,10 +60,25 @@ def run(service: Service[Any], settings: ServiceSettings | None = None, *, until
         asyncio.run(_serve_and_leave(service, chosen, until_eof=until_eof))
     except KeyboardInterrupt:
         code = 130
+    except LuciusError as error:
+        log.critical("the service cannot go on", code=error.code, reason=error.message)
+        code = 1
     except BaseExceptionGroup as group:
-        log.critical("the service broke", exc_info=group)
+        expected, broken = group.split(LuciusError)
+        for known in _leaves(expected):
+            log.critical("the service cannot go on", code=known.code, reason=known.message)
+        if broken is not None:
+            log.critical("the service broke", exc_info=broken)
         code = 1
     return code
+
+
+def _leaves(group: BaseExceptionGroup[Any] | None) -> Iterator[LuciusError]:
+    for error in group.exceptions if group is not None else ():
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
 
 
 async def _serve_and_leave(service: Service[Any], settings: ServiceSettings, *, until_eof: bool) -> None:

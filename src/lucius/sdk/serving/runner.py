@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -103,7 +104,7 @@ class Runner:
         await self._service.start()
         try:
             async with asyncio.TaskGroup() as group:
-                overdue = OverdueAttempts(self._tools, self._options, lambda: list(self._running))
+                overdue = OverdueAttempts(self._tools, self._options, lambda: self._running)
                 watches = [
                     group.create_task(overdue.renew(self._sleep, self._lose)),
                     group.create_task(overdue.look(self._sleep)),
@@ -131,36 +132,46 @@ class Runner:
                 self._changed.clear()
                 await self._changed.wait()
                 continue
+            # The first question is answered at once, so that readiness does not wait for work to come.
+            wait = 0.0 if self.heard_at is None else self._options.wait
             try:
-                lents = await self._tools.transport.receive(
-                    [self._service.step_type], limit=room, wait=self._options.wait
+                lents = await self._tools.transport.receive([self._service.step_type], limit=room, wait=wait)
+            except (Unavailable, Saturated, Invalid) as error:
+                if isinstance(error, Invalid) and error.code != "UNKNOWN_STEP_TYPE":
+                    raise
+                self._log.warning(
+                    "no directives to be had, trying again",
+                    code=error.code,
+                    reason=error.message,
+                    pause=pause,
                 )
-            except (Unavailable, Saturated) as error:
-                self._log.warning("no directives to be had, trying again", code=error.code, pause=pause)
                 await self._sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
                 continue
             pause = FIRST_PAUSE
             self.heard_at = self._tools.clock()
-            for lent in lents:
-                await self._hold(lent)
+            # All of them are held before anything is awaited: a stop gives back what is held.
+            settling = [self._hold(lent) for lent in lents]
             self._begin(group)
+            for settle in settling:
+                if settle is not None:
+                    await self._quietly(settle())
 
-    async def _hold(self, lent: Lent) -> None:
-        """Put a directive in line, unless it is unreadable or already here."""
+    def _hold(self, lent: Lent) -> Callable[[], Awaitable[None]] | None:
+        """Put a directive in line; how to settle it, if it is unreadable or already here."""
         transport, meter = self._tools.transport, self._tools.meter
         try:
             directive = decode_directive(lent.body)
         except Invalid as error:
             self._log.error("unreadable directive put aside", reason=error.message)
             meter.directive("refused")
-            await self._quietly(transport.refuse(lent.lock_token, error.message))
-            return
+            return partial(transport.refuse, lent.lock_token, error.message)
         key = key_of(directive)
         held = _Held(key, directive, lent, asyncio.get_running_loop().time())
         if key in self._running or not self._held.push(directive.tenant_id, repr(key), held):
             meter.directive("running")
-            await self._quietly(transport.complete([lent.lock_token]))
+            return partial(transport.complete, [lent.lock_token])
+        return None
 
     def _begin(self, group: asyncio.TaskGroup) -> None:
         """Start as many attempts as there are free places."""

@@ -45,8 +45,15 @@ class Telling:
         heard = await self._heard(directive, result)
         if heard.lost:
             self._log.warning("the result came too late or second", verdict=heard.verdict)
-        await self._attempts.told(key, now=self._clock())
+        await self.close(key)
         return heard
+
+    async def close(self, key: AttemptKey) -> None:
+        """Nothing is left to do for an attempt. A store that is away has it told once more, later."""
+        try:
+            await self._attempts.told(key, now=self._clock())
+        except Unavailable as error:
+            self._log.warning("the store is away; the attempt will be told again", code=error.code)
 
     async def _heard(self, directive: DirectiveMessage, result: ResultMessage) -> Heard:
         pause = FIRST_PAUSE

@@ -120,9 +120,8 @@ class Work:
     async def _outcome(self) -> ResultMessage:
         directive, clock = self.directive, self._lease.clock
         try:
+            self._cancel.check()  # cancelled before it began
             self._task = asyncio.create_task(self._execute())
-            if self._cancel.requested:
-                self._end()
             output = await self._task
             return succeeded(directive, clock(), output)
         except StepFailure as failure:
