@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,13 @@ def staffed(server: Server, count: int = 3) -> dict[str, int]:
     return dict(started(server))
 
 
+def arguments(pid: int) -> str:
+    """What everybody on the machine can see of a process."""
+    return subprocess.run(
+        ["ps", "-o", "args=", "-p", str(pid)], capture_output=True, check=True, text=True
+    ).stdout
+
+
 def gone(pids: list[int]) -> None:
     """Wait until none of these processes runs."""
     await_that(lambda: not any(map(alive, pids)), f"{pids} to end", 60.0)
@@ -67,6 +75,7 @@ def test_three_workers_serve_and_stop_with_lucius(server: Server, tmp_path: Path
     server.start()
     workers = staffed(server)
     assert set(workers) == NAMES
+    assert not any("lk_" in arguments(pid) for pid in workers.values())
     job = finished(server, submitted(server, text_pdf(PAGES, tmp_path / "library.pdf")))
     assert job["state"] == "SUCCEEDED", job
     assert {path.stem for path in (server.data / "services").glob("*.db")} == NAMES

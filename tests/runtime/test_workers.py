@@ -6,12 +6,13 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from lucius.runtime.workers import Program, Workers
 from lucius.testing.processes import alive, await_that
@@ -46,6 +47,13 @@ class Told:
 async def gone(*pids: int) -> None:
     """Wait until none of these runs any more."""
     await asyncio.to_thread(await_that, lambda: not any(map(alive, pids)), "the processes to end", 30.0)
+
+
+@pytest.fixture(autouse=True)
+def lines() -> Iterator[list[EventDict]]:
+    """What is logged, wherever an earlier test sent the log."""
+    with capture_logs() as captured:
+        yield captured
 
 
 @pytest.fixture
@@ -102,13 +110,12 @@ async def test_a_killed_process_is_started_again(told: Told, program: Callable[[
 
 
 async def test_a_process_that_keeps_failing_is_kept_trying(
-    told: Told, program: Callable[[str], Program]
+    told: Told, program: Callable[[str], Program], lines: list[EventDict]
 ) -> None:
     """Each end is told with what ended it and how long the rest is, and the rests grow."""
-    with capture_logs() as lines:
-        async with supervised(program(BRIEF)) as workers:
-            workers.open()
-            await told.come(3)
+    async with supervised(program(BRIEF)) as workers:
+        workers.open()
+        await told.come(3)
     ends = [line for line in lines if "ended_by" in line][:2]
     assert [line["ended_by"] for line in ends] == ["exit code 3", "exit code 3"]
     assert ends[0]["seconds"] < ends[1]["seconds"]
@@ -133,16 +140,15 @@ async def test_what_a_worker_started_ends_with_it(told: Told, program: Callable[
 
 
 async def test_a_program_that_cannot_be_started_ends_nobody(
-    told: Told, program: Callable[[str], Program]
+    told: Told, program: Callable[[str], Program], lines: list[EventDict]
 ) -> None:
     """One program that is not there does not take the others with it."""
     missing = Program(name="none", command=(str(told.path.parent / "no-such-program"),), environment={})
-    with capture_logs() as lines:
-        async with supervised(missing, program(PATIENT)) as workers:
-            workers.open()
-            (pid,) = await told.come(1)
-            assert alive(pid)
-            await workers.stop()
+    async with supervised(missing, program(PATIENT)) as workers:
+        workers.open()
+        (pid,) = await told.come(1)
+        assert alive(pid)
+        await workers.stop()
     assert any("it could not be started" in str(line.get("ended_by")) for line in lines)
 
 

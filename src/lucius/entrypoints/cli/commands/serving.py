@@ -81,8 +81,12 @@ def up(
         "echo_delay": echo_delay,
         "echo_failure_rate": echo_failure_rate,
     }
+    from lucius.runtime.reference import require
+
     settings = _settings({name: value for name, value in given.items() if value is not None})
     check_port(settings.host, settings.port)
+    if settings.services == "reference":
+        require()
     if until_eof:
         _heed_eof()
     from lucius.runtime.lifecycle import run
