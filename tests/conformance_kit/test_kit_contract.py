@@ -165,3 +165,30 @@ async def test_an_address_in_use_is_told(bench: Bench) -> None:
     with pytest.raises(Invalid, match="cannot listen"):
         async with listening(Desk(bench.ledger), bench.url):
             pass
+
+
+async def test_callbacks_go_where_the_service_reached_the_kit(
+    bench: Bench, service: httpx2.AsyncClient
+) -> None:
+    """A service that knows the kit under another name is told to reply under that name."""
+    await service.post("/v1/directives:receive", json={}, headers={**KEY, "Host": "kit.example:8799"})
+    urls = bench.attempt().document["callback_urls"]
+    assert urls["ack"] == "http://kit.example:8799/v1/callbacks/ack"
+
+
+async def test_a_lock_that_runs_out_ends_a_long_poll(bench: Bench, service: httpx2.AsyncClient) -> None:
+    """What was taken and left lying is lent again, with a higher count, to whoever waits."""
+    bench.ledger.lock_seconds = 0.05
+    bench.give(bench.attempt())
+    asked = {"step_types": ["OCR"], "wait_seconds": 20}
+    counts = []
+    for _ in range(2):
+        answer = await service.post("/v1/directives:receive", json=asked, headers=KEY, timeout=30)
+        counts += [lent["delivery_count"] for lent in answer.json()["directives"]]
+    assert counts == [1, 2]
+
+
+async def test_inputs_of_earlier_steps_are_handed_on(bench: Bench) -> None:
+    """A service that needs the text of an earlier step finds it where its directive says."""
+    bench.options = msgspec.structs.replace(DEFAULTS, inputs={"ocr": "file:///a/output.txt"})
+    assert bench.attempt().document["inputs"] == {"ocr": {"uri": "file:///a/output.txt"}}

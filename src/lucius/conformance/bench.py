@@ -179,6 +179,7 @@ class Bench:
 
     def _directive(self, attempt: Attempt, payload: dict[str, Any], source: str) -> dict[str, Any]:
         out = self.home / "out" / attempt.job_id
+        callbacks = f"{self.ledger.reached_as or self.url}/v1/callbacks"
         return {
             "type": "DIRECTIVE",
             **attempt.ids,
@@ -196,7 +197,7 @@ class Bench:
             "correlation_id": f"kit-{attempt.job_id}",
             "traceparent": None,
             "lease_expires_at": iso(self.ledger.clock() + int(attempt.lease * 1000)),
-            "callback_urls": {name: f"{self.url}/v1/callbacks/{name}" for name in _ANSWERS},
+            "callback_urls": {name: f"{callbacks}/{name}" for name in _ANSWERS},
             "callback_token": attempt.token,
         }
 

@@ -87,6 +87,7 @@ class Desk:
         asked = read(await request.body(), ReceiveRequest)
         ledger, began = self.ledger, self.ledger.now()
         ledger.asked.append(asked)
+        ledger.reached_as = f"http://{request.headers.get('host', '')}"
         ledger.changed()
         ledger.withhold("receive")
         found = ledger.take(asked, began)

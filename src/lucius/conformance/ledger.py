@@ -85,6 +85,8 @@ class Ledger:
         """How many of the next calls of a route are answered 503."""
         self.generation = 0
         """Raised when a process ends: whoever asked before gets nothing."""
+        self.reached_as: str | None = None
+        """The address by which the service knows the kit: where its callbacks go."""
         self.closed = False
         self._watchers: set[asyncio.Event] = set()
 

@@ -13,7 +13,7 @@ _EXAMPLES, _TIMES = "Examples of work", "Patience"
 Command = Annotated[
     list[str] | None,
     typer.Argument(metavar="COMMAND", show_default=False,
-                   help="Behind --: how to start the service, which finds LUCIUS_URL and LUCIUS_API_KEY set."),
+                   help="Behind --: how to start it, which finds LUCIUS_URL and LUCIUS_API_KEY set."),
 ]
 Http = Annotated[
     str | None,

@@ -130,9 +130,27 @@ def _run(target: Target, options: Options, only: list[str], *, isolated: bool) -
         if isolated:  # what it did in earlier runs is no business of this one
             memory = {"LUCIUS_SERVICE_STORE": str(home / "attempts.db")}
             target = msgspec.structs.replace(target, environment=memory)
-        return asyncio.run(
-            run(target, options, home=home, clock=now_ms, new_id=new_id, only=only, watch=watch)
-        )
+
+        async def whole() -> Report:
+            _stop_at_sigterm()
+            return await run(target, options, home=home, clock=now_ms, new_id=new_id, only=only, watch=watch)
+
+        try:
+            return asyncio.run(whole())
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+
+def _stop_at_sigterm() -> None:
+    """A cancelled CI job must not leave the service behind: end as Ctrl-C does."""
+    import asyncio
+    import contextlib
+    import signal
+
+    task = asyncio.current_task()
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # only where signals can be had
+        if task is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 def _tell(report: Report, junit: Path | None, *, as_json: bool) -> None:
