@@ -10,6 +10,8 @@ them, so that `lucius --help` and completion stay quick.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 
 
@@ -17,4 +19,12 @@ def main() -> None:
     """The `lucius` program."""
     from lucius.entrypoints.cli.app import run
 
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if "obstore" in sys.modules:
+        # Its threads let go of Python objects a moment after the last answer; an interpreter that shuts
+        # down just then is aborted (exit code -6). Everything of ours is closed by now.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
