@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from bench import growth, latency, memory, submits, throughput
+from bench import attempts, growth, latency, memory, services, starting, submits, throughput
 from bench.figures import Figure, Outcome, Run
 from bench.show import show
 from lucius import __version__
@@ -23,6 +23,9 @@ PARTS = {
     "throughput": throughput.measure,
     "submits": submits.measure,
     "latency": latency.measure,
+    "services": services.measure,
+    "attempts": attempts.measure,
+    "starting": starting.measure,
     "memory": memory.measure,
     "growth": growth.measure,
 }

@@ -31,9 +31,9 @@ def measure(run: Run) -> list[Figure]:
         for number in range(ROUNDS):
             run.tell(f"round {number + 1} of {ROUNDS}: {JOBS} jobs, one at a time")
             found = [client.followed() for _ in range(JOBS)]
-            answered.append(_middle([first for first, _ in found]))
-            streamed.append(_middle([last for _, last in found]))
-            polled.append(_middle([client.polled() for _ in range(JOBS)]))
+            answered.append(middle([first for first, _ in found]))
+            streamed.append(middle([last for _, last in found]))
+            polled.append(middle([client.polled() for _ in range(JOBS)]))
             commits.append(commit_ms(run.home / f"commit-{number}.db"))
         client.close()
     return [
@@ -47,14 +47,14 @@ def measure(run: Run) -> list[Figure]:
 class Client:
     """Two connections: one submits, one watches."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, request: str | None = None, first: int = 0) -> None:
         self._port = server.port
         self._submits = socket.create_connection(("127.0.0.1", server.port), timeout=30)
         self._watches = socket.create_connection(("127.0.0.1", server.port), timeout=30)
         for wire in (self._submits, self._watches):
             wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._request = post("/v1/orchestrate", envelope(TENANTS[0]), server.port)
-        self._number = 0
+        self._request = request or post("/v1/orchestrate", envelope(TENANTS[0]), server.port)
+        self._number = first
 
     def followed(self) -> tuple[float, float]:
         """Milliseconds to the answer of the submit, and to the last event of its stream."""
@@ -103,8 +103,9 @@ def commit_ms(path: Path) -> float:
         connection.execute("INSERT INTO rows VALUES (?, ?)", (number, "x" * 200))
         times.append(1000 * (time.perf_counter() - started))
     connection.close()
-    return _middle(times)
+    return middle(times)
 
 
-def _middle(times: list[float]) -> float:
+def middle(times: list[float]) -> float:
+    """The one in the middle."""
     return sorted(times)[len(times) // 2]

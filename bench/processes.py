@@ -32,8 +32,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
     def cpu_seconds(self) -> float:
         """User and system time so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        return cpu_seconds(self.pid)
 
     def rss_mb(self) -> float:
         """Resident memory."""
@@ -44,14 +43,30 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         raise RuntimeError(message)
 
 
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far, all its threads together."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def clean_environment() -> dict[str, str]:
+    """Ours without settings of Lucius: those of the surrounding shell are for other servers."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
+    return kept | {"LUCIUS_LOG_LEVEL": "warning"}
+
+
 @contextlib.contextmanager
 def lucius(
-    home: Path, *, services: str = "echo", module: tuple[str, ...] = ("lucius.entrypoints.cli",)
+    home: Path,
+    *,
+    services: str = "echo",
+    module: tuple[str, ...] = ("lucius.entrypoints.cli",),
+    more: tuple[str, ...] = (),
 ) -> Iterator[Server]:
-    """`lucius up`, ready. Settings of the surrounding shell are for other servers."""
+    """`lucius up`, ready, with more options at the end."""
     port = free_port()
     arguments = [*module, "up", "--host", "127.0.0.1", "--port", str(port), "--data", str(home)]
-    arguments += ["--services", services]
+    arguments += ["--services", services, *more]
     with _child(arguments, port, home, "/readyz") as server:
         yield server
 
@@ -66,8 +81,6 @@ def noop(kind: str, home: Path) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def _child(arguments: list[str], port: int, home: Path, path: str) -> Iterator[Server]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
-    environment["LUCIUS_LOG_LEVEL"] = "warning"
     home.mkdir(parents=True, exist_ok=True)
     log = home / "server.log"
     with log.open("w+b") as out:
@@ -77,7 +90,7 @@ def _child(arguments: list[str], port: int, home: Path, path: str) -> Iterator[S
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env=environment,
+            env=clean_environment(),
             start_new_session=True,
         )
         try:

@@ -194,8 +194,7 @@ async def test_a_file_that_breaks_later_is_told(tmp_path: Path) -> None:
 
 async def test_a_file_that_another_process_holds_is_busy(tmp_path: Path) -> None:
     """Who waits too long for the file is told to try again, and can."""
-    attempts = SqliteAttempts(tmp_path / "attempts.db")
-    attempts._connection.set_busy_timeout(1)
+    attempts = SqliteAttempts(tmp_path / "attempts.db", busy_ms=1)
     other = apsw.Connection(str(tmp_path / "attempts.db"))
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(Unavailable) as refusal:

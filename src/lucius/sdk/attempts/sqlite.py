@@ -1,31 +1,43 @@
 """Attempts in a SQLite file: the default of every service.
 
-State: one row an attempt (`file.py` has the table). Every call is one `BEGIN IMMEDIATE` transaction with
-`synchronous=FULL`, so what a call said is still true after the power went, and several processes of one
-machine share the file. All calls run in one thread of their own: the event loop never waits for the disk.
+State: one row an attempt (`file.py` has the table), and the calls that wait while a transaction is under way.
+They go into the next one together, in the order they came:
+
+    call ─▶ waiting ─▶ BEGIN IMMEDIATE, statements ─▶ COMMIT in a thread ─▶ each call has its answer
+
+`synchronous=FULL`, and nobody is answered before the COMMIT, so what a call said is still true after the
+power went; several processes of one machine share the file. Statements run on the event loop, where they
+cost microseconds, and only COMMIT, which waits for the disk, in a thread
+(docs/decisions/0003-stage-here-commit-there.md).
 
 How it fails: another process holding the file for long, a full or broken disk are `Unavailable`; the
-transaction is undone. A caller that is cancelled while its call runs does not undo it: an attempt that was
+transaction is undone. A call that fails fails alone: the others of its transaction are done again, each in
+one of its own. A caller that is cancelled while its call runs does not undo it: an attempt that was
 claimed so and that nobody works on is overdue in the end.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from os import PathLike, fspath
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import apsw
 
 from lucius.errors import Unavailable
-from lucius.sdk.attempts.file import open_file
+from lucius.sdk.attempts.file import BUSY_MS, open_file
 from lucius.sdk.serving.ports import AttemptKey, Found, Overdue
 
 T = TypeVar("T")
 
+_BUSY: Final = "ATTEMPTS_BUSY"
+_FIRST_PAUSE: Final = 0.001
+_LONGEST_PAUSE: Final = 0.05
+"""Seconds between two looks at a file that another process writes, which takes milliseconds."""
 _THIS: Final = "job_id = ? AND step_id = ? AND attempt_no = ? AND lease_id = ?"
 _CLAIM: Final = """
 INSERT INTO attempts (job_id, step_id, attempt_no, lease_id, owner, until, claimed_at, directive)
@@ -44,12 +56,24 @@ _TAKE: Final = "UPDATE attempts SET owner = ?, until = ? WHERE number = ?"
 _FORGET: Final = "DELETE FROM attempts WHERE told_at < ?1 OR (told_at IS NULL AND until < ?1)"
 
 
+class _Call(NamedTuple):
+    """Statements to run, and who waits for their answer."""
+
+    work: Callable[[], Any]
+    answer: asyncio.Future[Any]
+
+
 class SqliteAttempts:
     """`Attempts` in a file, or for a test in `:memory:`. A file that is no good is told at once."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str], *, busy_ms: int = BUSY_MS) -> None:
+        """`busy_ms`: how long another process may hold the file."""
         self.path = fspath(path)
+        self._busy_ms = busy_ms
         self._connection = open_file(self.path)
+        self._connection.set_busy_timeout(0)  # a pause of the event loop's, not of its thread
+        self._waiting: deque[_Call] = deque()
+        self._working: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="attempts")
         self._closed = False
 
@@ -114,10 +138,12 @@ class SqliteAttempts:
         if self._closed:
             return
         self._closed = True
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.close)
+        if self._working is not None:
+            await asyncio.wait([self._working])
+        await self._in_thread(self._connection.close)
         self._thread.shutdown()
 
-    # --- in the thread
+    # --- statements, inside a transaction
 
     def _changed(self, statement: str, values: tuple[str | int | bytes, ...]) -> int:
         self._connection.execute(statement, values).fetchall()
@@ -127,34 +153,93 @@ class SqliteAttempts:
         found: bytes | None = self._connection.execute(_RESULT, _parts(key)).get
         return found
 
+    # --- transactions
+
     async def _run(self, work: Callable[[], T]) -> T:
         if self._closed:
             raise Unavailable("The store of attempts is closed.", code="ATTEMPTS_CLOSED")
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+        self._waiting.append(_Call(work, answer))
+        if self._working is None or self._working.done():
+            self._working = loop.create_task(self._work_off())
+        return await answer
 
-        def whole() -> T:
-            with _transaction(self._connection, self.path):
-                return work()
+    async def _work_off(self) -> None:
+        while self._waiting:
+            calls = [call for call in self._waiting if not call.answer.done()]
+            self._waiting.clear()
+            await self._answer(calls)
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, whole)
+    async def _answer(self, calls: Sequence[_Call]) -> None:
+        """Do these together; should that fail, each by itself, so that only who caused it hears of it."""
+        try:
+            answers = await self._committed(calls)
+        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must hear of it
+            if len(calls) == 1:
+                _tell(calls[0], error)
+                return
+            busy = isinstance(error, Unavailable) and error.code == _BUSY
+            for call in calls:
+                if busy:  # nothing was begun, and nobody is to wait as long again
+                    _tell(call, Unavailable(str(error), code=_BUSY))
+                else:
+                    await self._answer([call])
+            return
+        for call, answer in zip(calls, answers, strict=True):
+            if not call.answer.done():
+                call.answer.set_result(answer)
+
+    async def _committed(self, calls: Sequence[_Call]) -> list[Any]:
+        connection = self._connection
+        with _transaction(connection, self.path):
+            await self._begin()
+            answers = [call.work() for call in calls]
+            await self._in_thread(lambda: connection.execute("COMMIT"))
+        return answers
+
+    async def _begin(self) -> None:
+        """Begin, as soon as no other process is in the middle of something."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._busy_ms / 1000
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+            except apsw.BusyError:
+                if loop.time() >= end:
+                    raise
+            else:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await loop.create_future()
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _in_thread(self, work: Callable[[], Any]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
 @contextmanager
 def _transaction(connection: apsw.Connection, path: str) -> Iterator[None]:
     """All or nothing, and SQLite's errors as ours."""
     try:
-        connection.execute("BEGIN IMMEDIATE")
         yield
-        connection.execute("COMMIT")
     except apsw.BusyError as error:
         message = f"Another process holds {path} for too long; try again, or look for what hangs."
-        raise Unavailable(message, code="ATTEMPTS_BUSY") from error
+        raise Unavailable(message, code=_BUSY) from error
     except apsw.Error as error:
         message = f"The attempts in {path} cannot be read or written: {error}."
         raise Unavailable(message, code="ATTEMPTS_UNAVAILABLE") from error
     finally:
-        if connection.in_transaction:
-            with suppress(apsw.Error):  # the first error is the one to tell
+        with suppress(apsw.Error):  # the first error is the one to tell
+            if connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+
+def _tell(call: _Call, error: Exception) -> None:
+    if not call.answer.done():
+        call.answer.set_exception(error)
 
 
 def _parts(key: AttemptKey) -> tuple[str, str, int, str]:
