@@ -23,14 +23,23 @@ from rich.console import Console
 from rich.text import Text
 
 from lucius import sdk
-from lucius.entrypoints.cli.child import await_ready, stop_child
+from lucius.entrypoints.cli.child import await_ready, serving, stop_child
 from lucius.entrypoints.cli.commands.serving import free_port
+from lucius.services.documents import REPORT, image_pdf, report_pdf
 
 PICTURES = Path(__file__).parent / "pictures"
 WIDTH = 96
 PROGRAM = [sys.executable, "-m", "lucius.entrypoints.cli"]
 _FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 _HALFWAY = re.compile(r"embedding .* working +0\.[4-9]")
+_THIRD_PAGE = re.compile(r"page 3 of 6")
+_QUESTIONS = (
+    "What is the report number?",
+    "How many people were supplied with drinking water?",
+    "How deep is the deepest well?",
+    "What was the total revenue?",
+    "When will the next yearly report be published?",
+)
 _CONTROL = re.compile(r"\x1b\[(\d*)A|\x1b\[2K|\x1b\[\?25[lh]|\r|\n")
 
 
@@ -104,6 +113,36 @@ def draw(name: str, command: str, shown: str) -> None:
 
 def main() -> None:
     """Make all of them."""
+    echo_pictures()
+    reference_pictures()
+
+
+def reference_pictures() -> None:
+    """What the reference services do: a scan being read, and answers with their pages."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
+    environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    with tempfile.TemporaryDirectory() as made:
+        home = Path(made).resolve()
+        report, scan = report_pdf(home / "report.pdf"), image_pdf((*REPORT, *REPORT[:2]), home / "scan.pdf")
+        with serving(home, "--services", "reference", "--files", str(home)) as url:
+            environment["LUCIUS_URL"] = url
+            live = filmed(
+                ["submit", str(scan), "--wait"], environment, lambda text: bool(_THIRD_PAGE.search(text))
+            )
+            draw("reading", "lucius submit scan.pdf --wait", live)
+            asked = [word for question in _QUESTIONS for word in ("--prompt", question)]
+            filmed(["submit", str(report), *asked, "--wait"], environment)
+            with sdk.Client(url) as client:
+                (newest,) = client.send(sdk.jobs.listing(limit=1)).jobs
+            draw(
+                "answers",
+                f"lucius output {newest.job_id[:8]}…",
+                filmed(["output", newest.job_id], environment),
+            )
+
+
+def echo_pictures() -> None:
+    """What the command line shows."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
     path = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", "")])
     looks = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "PATH": path}
