@@ -28,8 +28,14 @@ class Ahead:
         self._usual = seconds if usual is None else usual + _WEIGHT * (seconds - usual)
 
     def room(self, running: int, held: int) -> int:
-        """How many directives to ask for now."""
-        return self._concurrency - running + self._ahead() - held
+        """How many directives to ask for now; none while the line is more than half full.
+
+        What is held keeps the places busy meanwhile, and one request brings many instead of a few.
+        """
+        ahead = self._ahead()
+        if running >= self._concurrency and held > ahead // 2:
+            return 0
+        return self._concurrency - running + ahead - held
 
     def _ahead(self) -> int:
         if self._usual is None:

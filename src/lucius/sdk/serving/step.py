@@ -44,7 +44,7 @@ class Step(Generic[P]):
         document: Source,
         inputs: Mapping[str, Source],
         workspace: Workspace,
-        scratch: Path,
+        scratch: Callable[[], Path],
         cancel: CancelToken,
         log: FilteringBoundLogger,
         remaining: Callable[[], float],
@@ -60,14 +60,18 @@ class Step(Generic[P]):
         """What earlier steps put out, by step id."""
         self.workspace = workspace
         """Where this attempt, and no other, writes."""
-        self.scratch = scratch
-        """A local directory for temporary files."""
+        self._scratch = scratch
         self.cancel = cancel
         self.log = log
         self.remaining = remaining
         """Seconds until the deadline: the lease's end (heartbeats move it) or the service's time limit."""
         self._on_progress = on_progress
         self._offload = offload
+
+    @property
+    def scratch(self) -> Path:
+        """A local directory for temporary files, made when it is first asked for."""
+        return self._scratch()
 
     @property
     def tenant_id(self) -> str:

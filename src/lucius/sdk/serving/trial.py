@@ -88,7 +88,7 @@ async def trial(
                 workspace=stores.workspace(
                     directive.workspace_ref["uri"], step_type=service.step_type, attempt_no=attempt_no
                 ),
-                scratch=scratch,
+                scratch=lambda: scratch,
                 cancel=cancel or CancelToken(),
                 log=structlog.get_logger("lucius.service"),
                 remaining=lambda: float("inf"),

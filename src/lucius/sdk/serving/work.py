@@ -12,7 +12,6 @@ It ends in one of these ways:
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +26,7 @@ from lucius.sdk.serving.pools import Hand, Processes
 from lucius.sdk.serving.ports import Heard, Transport
 from lucius.sdk.serving.pulse import Lease, Pulse
 from lucius.sdk.serving.replies import failed, succeeded
+from lucius.sdk.serving.scratch import Scratch
 from lucius.sdk.serving.service import Service
 from lucius.sdk.serving.step import Step
 from lucius.sdk.workspaces.stores import Stores
@@ -137,23 +137,18 @@ class Work:
             return failed(directive, clock(), Retryable("SERVICE_ERROR", told))
 
     async def _execute(self) -> Output:
-        with (
-            tempfile.TemporaryDirectory(
-                prefix="lucius-", dir=self._scratch_root, ignore_cleanup_errors=True
-            ) as scratch,
-            self._processes.hand() as hand,
-        ):
+        with Scratch(self._scratch_root) as scratch, self._processes.hand() as hand:
             limit = asyncio.timeout(self._service.time_limit)
             try:
                 async with limit:
-                    return output_of(await self._service.execute(self._step(Path(scratch), hand, limit)))
+                    return output_of(await self._service.execute(self._step(scratch, hand, limit)))
             except TimeoutError:
                 if not limit.expired():  # one of the service's own
                     raise
                 message = f"The work took longer than {self._service.time_limit} s."
                 raise Retryable("TIME_LIMIT", message) from None
 
-    def _step(self, scratch: Path, hand: Hand, limit: asyncio.Timeout) -> Step[Any]:
+    def _step(self, scratch: Scratch, hand: Hand, limit: asyncio.Timeout) -> Step[Any]:
         directive, stores = self.directive, self._stores
         loop = asyncio.get_running_loop()
 
@@ -172,7 +167,7 @@ class Work:
                 step_type=directive.step_type,
                 attempt_no=directive.attempt_no,
             ),
-            scratch=scratch,
+            scratch=scratch.path,
             cancel=self._cancel,
             log=self._log,
             remaining=remaining,
