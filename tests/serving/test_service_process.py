@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -209,3 +212,27 @@ def test_a_wrong_key_is_told_in_one_line_and_ends_the_process(server: Server, tm
         assert service.process.wait(60) == 1
     assert "the service cannot go on" in service.said()
     assert "Traceback" not in service.said()
+
+
+CHILD = """
+import os, subprocess, sys
+from lucius.sdk.serving import run as module
+from tests.serving.counting import count
+
+async def serve(service, settings, *, until_eof):
+    look = [sys.executable, "-c", "import os; print(*os.environ)"]
+    shown = subprocess.run(look, stdout=subprocess.PIPE, check=True)
+    print(settings.key.get_secret_value(), "LUCIUS_API_KEY" in shown.stdout.decode().split())
+
+module._serve_and_leave = serve
+module.run(count)
+"""
+
+
+def test_the_key_of_a_service_does_not_reach_the_processes_that_parse(tmp_path: Path) -> None:
+    """What reads hostile documents has nothing to steal: the key leaves the environment at the start."""
+    environment = {**os.environ, "LUCIUS_API_KEY": "lk_secret"}
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD], env=environment, stdout=subprocess.PIPE, check=True, timeout=60
+    )
+    assert done.stdout.split() == [b"lk_secret", b"False"]

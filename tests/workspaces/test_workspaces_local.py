@@ -92,7 +92,7 @@ async def test_a_file_root_is_not_left(tmp_path: Path) -> None:
     secret.write_text("secret")
     (root / "link.txt").symlink_to(secret)
     (root / "fine.txt").write_text("fine")
-    stores = Stores(file_root=root)
+    stores = Stores(file_roots=[root])
     assert await stores.source({"uri": (root / "fine.txt").as_uri()}).text() == "fine"
     for path in (secret, root / "link.txt"):
         with pytest.raises(Final) as caught:

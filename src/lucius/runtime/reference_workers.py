@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from lucius.runtime import nature, reference
 from lucius.runtime.settings import Settings
@@ -59,7 +60,7 @@ def workers(settings: Settings, root: Path, keys: Mapping[str, Minted]) -> Worke
         Program(
             name=name,
             command=_command(settings, name, stores / f"{name}.db"),
-            environment=_environment(settings, minted),
+            environment=_environment(settings, root, minted),
         )
         for name, minted in keys.items()
     ]
@@ -72,10 +73,15 @@ def _command(settings: Settings, name: str, store: Path) -> tuple[str, ...]:
     return (*_MODULE, "service", name, "--until-eof", *options)
 
 
-def _environment(settings: Settings, minted: Minted) -> dict[str, str]:
+def _environment(settings: Settings, root: Path, minted: Minted) -> dict[str, str]:
     """Ours, so that `LUCIUS_SERVICE_*` reaches the workers; what is not said there is as it is here."""
     told = {"LUCIUS_SERVICE_LOG_LEVEL": settings.log_level, "LUCIUS_SERVICE_LOG_STYLE": settings.log_style}
     if settings.otlp_endpoint is not None:
         told["LUCIUS_SERVICE_OTLP_ENDPOINT"] = settings.otlp_endpoint
+    workspace = urlsplit(settings.workspace_uri(root))
+    # Files of a configuration directory may allow further roots, for all or for one tenant.
+    if settings.config is None and settings.files_root is not None and workspace.scheme == "file":
+        places = (str(settings.files_root.resolve()), unquote(workspace.path))
+        told["LUCIUS_SERVICE_FILES_ROOT"] = os.pathsep.join(places)
     inherited = {name: value for name, value in os.environ.items() if name not in _OURS}
     return told | inherited | {"LUCIUS_SERVICE_API_KEY": minted.text}

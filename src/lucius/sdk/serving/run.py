@@ -39,6 +39,7 @@ from lucius.security.redaction import redact
 from lucius.telemetry.logs import configure_logs
 from lucius.telemetry.traces import open_provider, otlp_endpoint
 
+KEY_VARIABLES = ("LUCIUS_API_KEY", "LUCIUS_SERVICE_API_KEY")
 LAST_WAIT = 5.0
 """Seconds the process waits for its threads at the very end."""
 SILENCE_MS = 90_000
@@ -53,6 +54,8 @@ def now_ms() -> int:
 def run(service: Service[Any], settings: ServiceSettings | None = None, *, until_eof: bool = False) -> int:
     """Serve until told to stop; the exit code. `until_eof`: also stop when stdin ends (the parent died)."""
     chosen = settings or ServiceSettings()
+    for name in KEY_VARIABLES:  # read once; the processes that parse documents should not inherit it
+        os.environ.pop(name, None)
     configure_logs(redact=redact, clock=now_ms, level=chosen.log_level, style=chosen.log_style)
     log = structlog.get_logger("lucius.service")
     code = 0
@@ -140,7 +143,7 @@ def build(
     tools = Tools(
         transport=transport,
         attempts=attempts,
-        stores=Stores(file_root=settings.files_root),
+        stores=Stores(file_roots=settings.file_roots),
         processes=Processes(concurrency),
         telling=Telling(transport, attempts, clock=now_ms, sleep=asyncio.sleep),
         meter=meter,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -41,8 +42,8 @@ class ServiceSettings(BaseSettings):
     """How long results are remembered."""
     health: str | None = Field(default=None, pattern=r"^(.*:)?\d{1,5}$")
     """`HOST:PORT` of `/healthz`, `/readyz` and `/metrics`; a bare port is on 127.0.0.1; None: nowhere."""
-    files_root: Path | None = None
-    """Local files are read and written below this directory only; None: wherever the process may."""
+    files_root: str | None = None
+    """Local files are read and written below these directories only (`:` between); None: anywhere."""
     scratch: Path | None = None
     """Where temporary files go; None: where the system puts them."""
     log_level: str = "info"
@@ -55,6 +56,11 @@ class ServiceSettings(BaseSettings):
     def store_of(self, step_type: str) -> str:
         """Where the attempts of this service are remembered."""
         return self.store or str(Path("data") / "services" / f"{step_type.lower()}.db")
+
+    @property
+    def file_roots(self) -> list[Path]:
+        """The directories that local files may lie in; none: all."""
+        return [Path(part) for part in (self.files_root or "").split(os.pathsep) if part]
 
     @property
     def health_address(self) -> tuple[str, int] | None:

@@ -12,7 +12,7 @@ GOOGLE_*), or from the identity of the machine. How it fails: see `faults`.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,17 +38,17 @@ class Stores:
         self,
         environment: Mapping[str, str] | None = None,
         *,
-        file_root: Path | None = None,
+        file_roots: Sequence[Path] = (),
         patience: Patience | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         """`environment` goes before the variables of the process.
 
-        With a `file_root`, local files must lie below it, symbolic links followed.
+        With `file_roots`, local files must lie below one of them, symbolic links followed.
         `tls` says whom to trust on the web, if not whom everybody trusts.
         """
         self._variables = {**os.environ, **(environment or {})}
-        self._file_root = None if file_root is None else file_root.resolve()
+        self._file_roots = [root.resolve() for root in file_roots]
         self._patience = patience or Patience()
         self._tls = tls
         self._open: dict[tuple[str, str], ObjectStore] = {}
@@ -112,7 +112,8 @@ class Stores:
             raise Retryable("STORE_UNAVAILABLE", f"{place.shown} broke off, {left} bytes before its end.")
 
     def _check_root(self, place: Place) -> None:
-        if place.scheme != "file" or self._file_root is None:
+        if place.scheme != "file" or not self._file_roots:
             return
-        if not Path("/", place.key).resolve().is_relative_to(self._file_root):
-            raise Final("INPUT_FORBIDDEN", f"{place.shown} is not below the directory files may lie in.")
+        real = Path("/", place.key).resolve()
+        if not any(real.is_relative_to(root) for root in self._file_roots):
+            raise Final("INPUT_FORBIDDEN", f"{place.shown} is not below a directory files may lie in.")
