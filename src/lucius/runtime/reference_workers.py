@@ -75,7 +75,12 @@ def _command(settings: Settings, name: str, store: Path) -> tuple[str, ...]:
 
 def _environment(settings: Settings, root: Path, minted: Minted) -> dict[str, str]:
     """Ours, so that `LUCIUS_SERVICE_*` reaches the workers; what is not said there is as it is here."""
-    told = {"LUCIUS_SERVICE_LOG_LEVEL": settings.log_level, "LUCIUS_SERVICE_LOG_STYLE": settings.log_style}
+    told = {
+        "LUCIUS_SERVICE_LOG_LEVEL": settings.log_level,
+        "LUCIUS_SERVICE_LOG_STYLE": settings.log_style,
+        # A dead worker is replaced at once, on this machine: its successor need not doubt for long.
+        "LUCIUS_SERVICE_CLAIM_SECONDS": "10",
+    }
     if settings.otlp_endpoint is not None:
         told["LUCIUS_SERVICE_OTLP_ENDPOINT"] = settings.otlp_endpoint
     workspace = urlsplit(settings.workspace_uri(root))
