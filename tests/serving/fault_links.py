@@ -140,7 +140,9 @@ class FaultyTransport:
             raise Unavailable(AWAY)
         mine = [token.partition(":") for token in lock_tokens]
         settlements = [
-            Settle(lock_token=token, outcome=outcome) for number, _, token in mine if number == str(life.number)
+            Settle(lock_token=token, outcome=outcome)
+            for number, _, token in mine
+            if number == str(life.number)
         ]
         await _asked(life.call(lambda _: life.bus.settle(settlements)))
 

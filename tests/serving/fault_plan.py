@@ -8,7 +8,9 @@ fail, what the work does. In a kind schedule no step suffers more faults than it
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from lucius.testing.jobs import protocol, recipe
@@ -39,6 +41,10 @@ class RunnerPlan(Plan):
         self.drain_seconds = draw.choice((0.1, 2.0, 20.0))
         self.service_kills = sorted({draw.randint(30, 1_500) for _ in range(draw.choice((0, 1, 2, 3)))})
         self.stops = [draw.uniform(0.5, 10.0) for _ in range(draw.choice((0, 0, 1, 2)))]
+        self.sleeps = [
+            (draw.uniform(0.5, 10.0), draw.uniform(0.5, 9.0)) for _ in range(draw.choice((0, 0, 1, 2)))
+        ]
+        """When a machine falls asleep, and for how long."""
         self.store_faults = draw.choice((0.0, 0.02, 0.1))
         self.link_faults = draw.choice((0.0, 0.05, 0.2))
         self.store_outages = [
@@ -56,7 +62,8 @@ class RunnerPlan(Plan):
             recipe(
                 f"s{number}", step_type=STEP_TYPE, ack_timeout=2_500, lease=LEASE_MS,
                 dispatch_deadline=240_000, max_dispatch_attempts=budget, max_execution_attempts=budget,
-                publish_backoff=(500, 1_000), ack_backoff=(300, 600), execution_backoff=(300, 600), jitter=0.2,
+                publish_backoff=(500, 1_000), ack_backoff=(300, 600), execution_backoff=(300, 600),
+                jitter=0.2,
             )
             for number in range(draw.choice((1, 1, 2, 3)))
         ]  # fmt: skip
@@ -93,6 +100,7 @@ class ThreadlessLoop(VirtualLoop):
         self._plan = plan
         self._threads: dict[int, list[Callable[[], None]]] = {}
         self._free_at: dict[int, float] = {}
+        self._frozen: dict[int, list[tuple[asyncio.Handle, int]]] = {}
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
@@ -122,10 +130,46 @@ class ThreadlessLoop(VirtualLoop):
 
     def kill(self, owner: int) -> None:
         """Nothing of this owner ever runs again."""
+        self._frozen.pop(owner, None)
         under_way = self._threads.pop(owner, [])
         if under_way and self._plan.random.random() < 0.5:
             under_way[0]()
         super().kill(owner)
+
+    def freeze(self, owner: int, seconds: float) -> None:
+        """Nothing of this owner runs for a while, as when its machine sleeps; then all of it at once."""
+        if owner in self._frozen:
+            return
+        self._frozen[owner] = [item for item in self._ready if item[1] == owner]
+        self._ready = deque(item for item in self._ready if item[1] != owner)
+        self.call_later(seconds, self._thaw, owner)
+
+    def _thaw(self, owner: int) -> None:
+        self._ready.extend(self._frozen.pop(owner, ()))
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Run a callback when its turn comes."""
+        handle = super().call_soon(callback, *args, context=context)
+        self._hold_back()
+        return handle
+
+    def _jump(self, limit: float) -> bool:
+        jumped = super()._jump(limit)
+        while jumped and not self._ready_now():
+            jumped = super()._jump(limit)
+        return jumped
+
+    def _ready_now(self) -> bool:
+        self._hold_back()
+        return bool(self._ready)
+
+    def _hold_back(self) -> None:
+        """What was made ready last waits if its owner is frozen."""
+        if self._frozen and self._ready[-1][1] in self._frozen:
+            item = self._ready.pop()
+            self._frozen[item[1]].append(item)
 
     def alive(self, owner: int) -> int:
         """How many tasks of an owner there are."""

@@ -65,12 +65,16 @@ class Process:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         """It has stopped: in good order, or because something broke it, which nothing here may."""
-        self.ended = True
-        if task.cancelled() or (error := task.exception()) is not None:
-            self.world.watch.broken.append(f"R0 {self.memory.owner} ended with {error!r}")
-        else:
+        if task.cancelled() or task.exception() is not None:
+            error = "a cancel" if task.cancelled() else repr(task.exception())
+            self.world.watch.broken.append(f"R0 {self.memory.owner} ended with {error}")
+        self.world.loop.start(self._leave())
+
+    async def _leave(self) -> None:
+        await self._store.close()
+        if not self.dead:
             self.world.promises.stopped(self.memory, self.world.loop.alive(self.number))
-        self._store._connection.close()
+        self.ended = True
 
     def _clock(self) -> int:
         return START + int(self.world.loop.time() * 1000) + self.world.plan.skew[self.place]

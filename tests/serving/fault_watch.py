@@ -1,20 +1,20 @@
 """The promises of a service process, looked after while a schedule runs.
 
-    R1  one attempt is executed once, and only after Lucius was told that it begins
-    R2  a RESULT is in the store before it is sent, and whoever sends it sends the same bytes
-    R3  nothing is acknowledged before it is claimed, nor after its RESULT
-    R4  a directive is settled only when somebody answers for its attempt: a claim whose ACK was heard
-    R5  who heard that an attempt is lost says nothing more of it, except a RESULT that is refused
-    R6  an attempt is closed only when Lucius heard its RESULT, or said that it is over
-    R7  no more is taken than can be begun soon
-    R8  after a stop nothing runs on, and no attempt is left without a stored RESULT
-    R9  what a job's result points at lies in the folder of the accepted attempt, and is there
-    R10 a job succeeds, unless it was cancelled, its work can only fail, or its attempts ran out
+R1  one attempt is executed once, and only after Lucius was told that it begins
+R2  a RESULT is in the store before it is sent, and whoever sends it sends the same bytes
+R3  nothing is acknowledged before it is claimed, nor after its RESULT
+R4  a directive is settled only when somebody answers for its attempt: a claim whose ACK was heard
+R5  who heard that an attempt is lost says nothing more of it, except a RESULT that is refused
+R6  an attempt is closed only when Lucius heard its RESULT, or said that it is over
+R7  no more is taken than can be begun soon
+R8  after a stop nothing runs on, and no attempt is left without a stored RESULT
+R9  what a job's result points at lies in the folder of the accepted attempt, and is there
+R10 a job succeeds, unless it was cancelled, its work can only fail, or its attempts ran out
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import msgspec
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 Reply = AckMessage | HeartbeatMessage | ResultMessage
 _ROW = """SELECT owner, result, told_at FROM attempts
 WHERE job_id = ? AND step_id = ? AND attempt_no = ? AND lease_id = ?"""
-_LEFT = "SELECT job_id, step_id, attempt_no, lease_id, result FROM attempts WHERE told_at IS NULL AND owner = ?"
+_LEFT = (
+    "SELECT job_id, step_id, attempt_no, lease_id, result FROM attempts WHERE told_at IS NULL AND owner = ?"
+)
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -77,7 +79,9 @@ class RunnerWatch:
 
     def row(self, key: AttemptKey) -> Row | None:
         """What the store says of an attempt."""
-        found = self._store.execute(_ROW, (key.job_id, key.step_id, key.attempt_no, key.lease_id)).fetchall()
+        found: list[Any] = self._store.execute(
+            _ROW, (key.job_id, key.step_id, key.attempt_no, key.lease_id)
+        ).fetchall()
         return Row(*found[0]) if found else None
 
     def replying(self, who: Memory, key: AttemptKey, reply: Reply) -> None:
@@ -151,9 +155,9 @@ class RunnerWatch:
             self._note("R8", who.owner, f"{tasks} tasks run on after the stop")
         if who.robbed:
             return
-        for *parts, result in self._store.execute(_LEFT, (who.owner,)).fetchall():
-            names = ("job_id", "step_id", "attempt_no", "lease_id")
-            key = AttemptKey(**dict(zip(names, parts, strict=True)))
+        left: list[Any] = self._store.execute(_LEFT, (who.owner,)).fetchall()
+        for job_id, step_id, attempt_no, lease_id, result in left:
+            key = AttemptKey(job_id=job_id, step_id=step_id, attempt_no=attempt_no, lease_id=lease_id)
             if result is None and key in who.won:
                 self._note("R8", key, "left open by a process that stopped in good order")
 
@@ -163,7 +167,9 @@ class RunnerWatch:
             for step in job.steps:
                 if step.result is None or step.result.status != "SUCCEEDED" or step.attempt is None:
                     continue
-                folder = f"{job.order.workspace_ref['uri'].rstrip('/')}/{STEP_TYPE}/{step.attempt.attempt_no}/"
+                folder = (
+                    f"{job.order.workspace_ref['uri'].rstrip('/')}/{STEP_TYPE}/{step.attempt.attempt_no}/"
+                )
                 uris = [ref["uri"] for ref in (step.result.output_ref or {}, *step.result.artifacts)]
                 if not all(uri.startswith(folder) and uri in self.files for uri in uris):
                     self._note("R9", job.job_id, f"{step.step_id} points at {uris}, not into {folder}")
@@ -174,5 +180,9 @@ class RunnerWatch:
                 self._note("R10", job.job_id, f"failed for {job.error}, though its faults were few")
 
     def _note(self, promise: str, key: AttemptKey | str, what: str) -> None:
-        of = key if isinstance(key, str) else f"{key.job_id[-4:]}/{key.step_id}/{key.attempt_no}/{key.lease_id}"
+        of = (
+            key
+            if isinstance(key, str)
+            else f"{key.job_id[-4:]}/{key.step_id}/{key.attempt_no}/{key.lease_id}"
+        )
         self._broken.append(f"{promise} {of}: {what}")

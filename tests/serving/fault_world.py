@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from lucius.testing.simulation.disk import Disk
+from lucius.testing.simulation.plan import HEAL
 from lucius.testing.simulation.schedule import World
 from lucius.testing.simulation.watch import Watch
 from tests.serving.fault_plan import RunnerPlan, ThreadlessLoop
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from lucius.adapters.ledgers.sqlite import SqliteLedger
     from lucius.testing.simulation.schedule import Outcome
 
-_MEMORY = Path("/dev/shm")
+_MEMORY = Path("/dev/shm")  # noqa: S108 - only a faster place for a private directory
 
 
 class LedgerWatch(Watch):
@@ -62,6 +63,8 @@ class Fleet:
             loop.alarms.setdefault(loop.steps + step, self._kill_one)
         for at in plan.stops:
             loop.call_later(at, self._stop_one)
+        for at, seconds in plan.sleeps:
+            loop.call_later(at, self._freeze_one, seconds)
 
     def close(self) -> None:
         """Stop all of them, for good."""
@@ -102,6 +105,10 @@ class Fleet:
             process.stop()
             self._again(process.place)
 
+    def _freeze_one(self, seconds: float) -> None:
+        if (process := self._pick()) is not None:
+            self._world.loop.freeze(process.number, seconds)
+
     def _again(self, place: int) -> None:
         """The next process comes a while later, and once more for one that takes long to stop."""
         for seconds in (self._world.plan.random.uniform(0.05, 4.0), 30.0):
@@ -128,7 +135,9 @@ class RunnerWorld(World):
     def _over(self) -> bool:
         if self.watch.broken:
             return True
-        if not self.fleet.closing and super()._over():
+        # People go on asking for things until `HEAL`, and may have a job done again.
+        quiet = not self.plan.controls or self.loop.time() > HEAL
+        if not self.fleet.closing and quiet and super()._over():
             self.plan.healed = True
             self.fleet.close()
         return self.fleet.closing and self.fleet.at_rest()

@@ -89,8 +89,10 @@ class AttemptRun:
         self.directive = directive
         self.claimed = False
         """Whether the store holds our claim: only then can it be lost to somebody."""
-        self._lent = lent
+        self._body = lent.body
+        self._locks = [lent.lock_token]
         self._stopped = False
+        self._taken_over = False
         self._tools = tools
         self._owner = options.owner
         self._claim_ms = int(options.claim_seconds * 1000)
@@ -107,8 +109,16 @@ class AttemptRun:
         )
 
     def lose(self) -> None:
-        """Another process has taken the attempt over."""
+        """Another process has taken the attempt over, and answers for it."""
+        self._taken_over = True
         self._work.lose("taken_over")
+
+    def also(self, lent: Lent) -> bool:
+        """The directive came again: settled with the first one; False if that is settled already."""
+        if not self._locks:
+            return False
+        self._locks.append(lent.lock_token)
+        return True
 
     def stop(self) -> None:
         """The process ends."""
@@ -121,7 +131,7 @@ class AttemptRun:
         now = tools.clock()
         try:
             found = await tools.attempts.claim(
-                self.key, owner=self._owner, until=now + self._claim_ms, now=now, directive=self._lent.body
+                self.key, owner=self._owner, until=now + self._claim_ms, now=now, directive=self._body
             )
         except Unavailable as error:  # a store that is away: nothing was begun, so nothing is lost
             self._log.warning("the store is away; directive given back", code=error.code)
@@ -143,7 +153,8 @@ class AttemptRun:
         with tools.spans.attempt(self.directive) as span:
             result = await self._work.run()
             if result is None:
-                await tools.telling.close(self.key)
+                if not self._taken_over:  # else its taker may still have to tell how it ended
+                    await tools.telling.close(self.key)
                 return None
             span.ended(result)
         return stored(await self._finish(encode(result)))
@@ -200,13 +211,15 @@ class AttemptRun:
         return None
 
     async def _settle(self) -> None:
+        locks, self._locks = self._locks, []
         try:
-            await self._tools.transport.complete([self._lent.lock_token])
+            await self._tools.transport.complete(locks)
         except LuciusError as error:  # it will be delivered again, and found in the store
             self._log.warning("settling failed", code=error.code)
 
     async def _give_back(self) -> None:
+        locks, self._locks = self._locks, []
         try:
-            await self._tools.transport.abandon([self._lent.lock_token])
+            await self._tools.transport.abandon(locks)
         except LuciusError as error:  # its lock runs out by itself
             self._log.warning("giving back failed", code=error.code)

@@ -21,7 +21,7 @@ from lucius.sdk.serving.outcomes import Retryable
 from lucius.sdk.serving.ports import AttemptKey, Overdue
 from lucius.sdk.serving.replies import failed
 from lucius.telemetry.logs import bound
-from lucius.wire.messages import decode_directive, encode
+from lucius.wire.messages import DirectiveMessage, decode_directive, encode
 
 if TYPE_CHECKING:
     from lucius.sdk.serving.runner import Options
@@ -97,13 +97,15 @@ class OverdueAttempts:
             await self._tools.telling.close(one.key)
             return
         with bound(**ids_of(directive)):
-            result = one.result
-            if result is None:
-                self._log.warning("an attempt's process died; telling Lucius")
-                report = encode(failed(directive, self._tools.clock(), CRASHED))
-                result = await self._tools.attempts.finish(one.key, owner=self._options.owner, result=report)
             try:
+                result = one.result or await self._crashed(one.key, directive)
                 async with asyncio.timeout(self._options.claim_seconds / 2):
                     await self._tools.telling.tell(one.key, directive, stored(result))
             except (TimeoutError, Unavailable):
-                self._log.warning("Lucius is away; the attempt will be told later")
+                self._log.warning("Lucius or the store is away; the attempt will be told later")
+
+    async def _crashed(self, key: AttemptKey, directive: DirectiveMessage) -> bytes:
+        """The RESULT that stands for an attempt without one."""
+        self._log.warning("an attempt's process died; telling Lucius")
+        report = encode(failed(directive, self._tools.clock(), CRASHED))
+        return await self._tools.attempts.finish(key, owner=self._options.owner, result=report)

@@ -8,8 +8,8 @@ crash is in the `Attempts` store. A directive is settled once its ACK was heard:
 guards the work, and nobody else can be working on the same attempt.
 
 How it fails: a Lucius that is away is asked again, with pauses; a process that dies leaves claims behind,
-and whoever finds them overdue reports them (`overdue.py`); a store that fails ends the process, because a
-service that cannot remember would do work twice.
+and whoever finds them overdue reports them (`overdue.py`); a store that is away is waited for, because a
+service that cannot remember would do work twice. A credential that Lucius refuses ends the process.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class _Held(msgspec.Struct, frozen=True):
     key: AttemptKey
     directive: DirectiveMessage
-    lent: Lent
+    lents: list[Lent]
+    """The same directive, as often as it came."""
     since: float
 
 
@@ -125,6 +126,7 @@ class Runner:
 
     async def _take(self, group: asyncio.TaskGroup) -> None:
         """Fetch as much as can be begun soon, for ever."""
+        loop = asyncio.get_running_loop()
         pause = FIRST_PAUSE
         while True:
             room = self._ahead.room(len(self._running), len(self._held))
@@ -134,6 +136,7 @@ class Runner:
                 continue
             # The first question is answered at once, so that readiness does not wait for work to come.
             wait = 0.0 if self.heard_at is None else self._options.wait
+            asked = loop.time()
             try:
                 lents = await self._tools.transport.receive([self._service.step_type], limit=room, wait=wait)
             except (Unavailable, Saturated, Invalid) as error:
@@ -150,6 +153,8 @@ class Runner:
                 continue
             pause = FIRST_PAUSE
             self.heard_at = self._tools.clock()
+            if not lents and loop.time() - asked < wait / 2:
+                await self._sleep(FIRST_PAUSE)  # a Lucius that is being stopped answers at once
             # All of them are held before anything is awaited: a stop gives back what is held.
             settling = [self._hold(lent) for lent in lents]
             self._begin(group)
@@ -167,10 +172,15 @@ class Runner:
             meter.directive("refused")
             return partial(transport.refuse, lent.lock_token, error.message)
         key = key_of(directive)
-        held = _Held(key, directive, lent, asyncio.get_running_loop().time())
-        if key in self._running or not self._held.push(directive.tenant_id, repr(key), held):
+        if (run := self._running.get(key)) is not None:
             meter.directive("running")
-            return partial(transport.complete, [lent.lock_token])
+            return None if run.also(lent) else partial(transport.complete, [lent.lock_token])
+        if (waiting := self._held.get(repr(key))) is not None:
+            meter.directive("running")
+            waiting.lents.append(lent)  # the first lock may have run out; this one has not
+            return None
+        held = _Held(key, directive, [lent], asyncio.get_running_loop().time())
+        self._held.push(directive.tenant_id, repr(key), held)
         return None
 
     def _begin(self, group: asyncio.TaskGroup) -> None:
@@ -179,7 +189,10 @@ class Runner:
             held = self._held.pop()
             if held is None:
                 break
-            run = AttemptRun(self._service, held.directive, held.lent, self._tools, self._options)
+            first, *again = held.lents
+            run = AttemptRun(self._service, held.directive, first, self._tools, self._options)
+            for lent in again:
+                run.also(lent)
             self._running[held.key] = run
             group.create_task(self._serve(run, group))
         self._tools.meter.load(len(self._running), len(self._held))
@@ -212,7 +225,7 @@ class Runner:
 
     async def _drain(self) -> None:
         """Give back what was not begun; let the rest finish, and stop what does not."""
-        given_back = [held.lent.lock_token for held in self._held]
+        given_back = [lent.lock_token for held in self._held for lent in held.lents]
         self._held = FairQueue()
         for _ in given_back:
             self._tools.meter.directive("given_back")
@@ -246,7 +259,8 @@ class Runner:
                 self._ahead.took(now - held.since)
                 self._tools.meter.directive("given_back")
             if late:
-                await self._quietly(self._tools.transport.abandon([held.lent.lock_token for held in late]))
+                locks = [lent.lock_token for held in late for lent in held.lents]
+                await self._quietly(self._tools.transport.abandon(locks))
 
     async def _quietly(self, settling: Awaitable[None]) -> None:
         """Settle; a settlement that is lost costs another delivery and nothing else."""

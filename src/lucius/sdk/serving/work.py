@@ -128,8 +128,9 @@ class Work:
             stopped = self._stopped and isinstance(failure, Cancelled)
             return failed(directive, clock(), STOPPED if stopped else failure)
         except asyncio.CancelledError:
-            if not self._cancel.requested:  # not the work: whoever runs us is being cancelled
-                raise
+            whole = asyncio.current_task()
+            if not self._cancel.requested or (whole is not None and whole.cancelling()):
+                raise  # not the work alone: whoever runs us is being cancelled
             return failed(directive, clock(), STOPPED if self._stopped else Cancelled(self._cancel.reason))
         except Exception as error:  # noqa: BLE001 - whatever a service raises, its attempt must end
             self._log.exception("execute() raised what it should not")
