@@ -4,10 +4,11 @@
                 ▲                              │
                 └────── its sender was cancelled
 
-Nothing is delayed: an item that finds nothing under way leaves at once. There is no task of its own: of
-the callers that wait, the one whose turn it is sends for all. A sender that is cancelled, or fails in an
-unforeseen way, leaves the items of the others to the next in line, so they may be sent twice: only what may
-be repeated without harm belongs here.
+Nothing waits for a timer: an item that finds nothing under way leaves as soon as those who are ready to run
+have had their turn, for they may bring more. There is no task of its own: of the callers that wait, the
+first sends for all; when its request is over all of them go on at once. A sender that is cancelled, or
+fails in an unforeseen way, leaves the items of the others to the next in line, so they may be sent twice:
+only what may be repeated without harm belongs here.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Gathering(Generic[I, A]):
         self._most = most
         self._weigh = weigh
         self._room = room
-        self._turn = asyncio.Lock()
+        self._under_way: asyncio.Event | None = None
+        """Set when the request that is under way is over; None while there is none."""
         self._waiting: deque[_Slip[I, A]] = deque()
 
     async def put(self, items: Sequence[I]) -> list[A]:
@@ -55,21 +57,29 @@ class Gathering(Generic[I, A]):
         slips: list[_Slip[I, A]] = [_Slip(item) for item in items]
         self._waiting.extend(slips)
         try:
-            async with self._turn:
-                while not all(slip.answers for slip in slips):
+            while not all(slip.answers for slip in slips):
+                if self._under_way is None:
                     await self._send_next()
+                else:
+                    await self._under_way.wait()
         finally:
             for slip in slips:
                 slip.left = True
         return [slip.answers[0] for slip in slips]
 
     async def _send_next(self) -> None:
-        batch = self._take()
+        over = self._under_way = asyncio.Event()
+        batch: list[_Slip[I, A]] = []
         try:
+            await asyncio.sleep(0)  # noqa: TID251 - no time passes, others have their turn
+            batch = self._take()
             answers = await self._send([slip.item for slip in batch])
         except BaseException:
             self._waiting.extendleft(reversed(batch))
             raise
+        finally:
+            self._under_way = None
+            over.set()
         for slip, answer in zip(batch, answers, strict=True):
             slip.answers.append(answer)
 
