@@ -33,8 +33,10 @@ def serving(home: Path, *options: str) -> Iterator[str]:
         "--until-eof",
         *options,
     ]
-    # Settings of the surrounding shell are for other servers.
+    # Settings of the surrounding shell are for other servers. Work that was interrupted is not waited for;
+    # temporary files lie where they are removed with everything else, also those of a killed process.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
+    environment |= {"LUCIUS_DRAIN_SECONDS": "1", "TMPDIR": str(home)}
     with log.open("w+b") as written:
         child = subprocess.Popen(  # noqa: S603 - our own program with arguments made above
             [sys.executable, "-P", "-m", "lucius.entrypoints.cli", *arguments],
@@ -68,17 +70,22 @@ def await_ready(child: subprocess.Popen[bytes], url: str, log: Path) -> None:
 
 
 def tail(log: Path) -> str:
-    """The last lines of a log."""
-    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:])
+    """The last lines of a log; an empty one is a hint too."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:]
+    return "\n".join(lines) or f"it could not say why; is the disk of {log.parent} full?"
 
 
 def stop_child(child: subprocess.Popen[bytes]) -> None:
-    """Let it drain; end it if it does not."""
-    child.terminate()
-    try:
-        child.wait(_STOP_WITHIN)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
+    """Let it drain; end it if it does not. Ctrl-C meanwhile tells it to hurry, and leaves nothing behind."""
+    until = time.monotonic() + _STOP_WITHIN
+    while child.returncode is None:
+        try:
+            child.terminate()
+            child.wait(max(0.0, until - time.monotonic()))
+        except KeyboardInterrupt:
+            continue
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
     if child.stdin is not None:
         child.stdin.close()

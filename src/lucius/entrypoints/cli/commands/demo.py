@@ -64,6 +64,8 @@ def demo(
     if chosen not in {"reference", "echo"}:
         raise Invalid("The demo runs with --services reference or echo.", code="BAD_SETTINGS")
     real = chosen == "reference"
+    if keep is not None:
+        _room(keep)
     try:
         if real:
             require()
@@ -125,10 +127,19 @@ def _envelope(document: Path | None) -> dict[str, Any]:
     return build(source, {"tenant_id": "demo", "payload": ask({}, list(_QUESTIONS), None)})
 
 
+def _room(directory: Path) -> None:
+    """A directory that cannot be written to is better told before the work than after it."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Invalid(
+            f"{directory} cannot be used for --keep: {error.strerror}.", code="DIRECTORY_UNUSABLE"
+        ) from None
+
+
 def _keep(job: dict[str, Any], document: Path, directory: Path) -> list[Path]:
     from lucius.entrypoints.cli.outputs import save
 
-    directory.mkdir(parents=True, exist_ok=True)
     return [Path(shutil.copy(document, directory / document.name)), *save(job, directory)]
 
 
