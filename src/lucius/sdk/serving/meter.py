@@ -55,6 +55,8 @@ class Meter:
             registry=self.registry,
         )
         self._late.labels(step_type)
+        self._time = self._seconds.labels(step_type)
+        self._load = self._running.labels(step_type), self._held.labels(step_type)
         self.load(0, 0)
 
     def directive(self, outcome: str) -> None:
@@ -67,7 +69,7 @@ class Meter:
 
     def worked(self, seconds: float) -> None:
         """`execute` returned or raised."""
-        self._seconds.labels(self._step_type).observe(seconds)
+        self._time.observe(seconds)
 
     def beat(self, verdict: str, *, late: bool) -> None:
         """A heartbeat was sent."""
@@ -77,8 +79,9 @@ class Meter:
 
     def load(self, running: int, held: int) -> None:
         """How much there is to do right now."""
-        self._running.labels(self._step_type).set(running)
-        self._held.labels(self._step_type).set(held)
+        places, line = self._load
+        places.set(running)
+        line.set(held)
 
     def exposition(self) -> bytes:
         """The answer of `/metrics`, in OpenMetrics."""

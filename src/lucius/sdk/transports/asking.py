@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -12,17 +12,21 @@ from lucius.errors import Invalid, LuciusError, Unavailable
 from lucius.sdk import door
 from lucius.sdk.problems import NOT_LUCIUS, lost, refusal
 
+if TYPE_CHECKING:
+    import ssl
+
 T = TypeVar("T")
 
 _KEEP_ALIVE = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=4.0)
 """Connections idle for longer are closed from here: servers close theirs after 5 s, often just as we ask."""
 
 
-def client(url: str, key: str | None, timeout: float) -> httpx2.AsyncClient:
+def client(url: str, key: str | None, timeout: float, trust: ssl.SSLContext) -> httpx2.AsyncClient:
     """A pool of connections. No proxy of the environment stands between a machine and itself."""
     arguments: dict[str, Any] = door.options(url, key, timeout)
     mounts = {f"all://{name}": None for name in ("localhost", "127.0.0.1", "[::1]")}
-    return httpx2.AsyncClient(**arguments | {"trust_env": True, "mounts": mounts, "limits": _KEEP_ALIVE})
+    more = {"trust_env": True, "mounts": mounts, "limits": _KEEP_ALIVE, "verify": trust}
+    return httpx2.AsyncClient(**arguments | more)
 
 
 async def ask(
