@@ -108,6 +108,34 @@ def test_a_python_service_brings_its_own_examples(capsys: pytest.CaptureFixture[
     assert "INVALID_PAYLOAD" in document["findings"][0]["remark"]
 
 
+def test_a_later_step_misses_what_earlier_ones_put_out(tmp_path: Path) -> None:
+    """A service that reads `inputs` instead of the document is tried with inputs that are gone."""
+    (tmp_path / "counting.py").write_text(
+        "from lucius import sdk\n\n\n@sdk.service('LATER')\nasync def count(step: sdk.Step[dict]):\n"
+        "    words = (await step.inputs['ocr'].text()).split()\n"
+        "    return await step.workspace.write_json('count.json', len(words))\n"
+    )
+    (tmp_path / "text.txt").write_text("to be or not to be")
+    (tmp_path / "kit.yaml").write_text("inputs: {ocr: text.txt}\n")
+    words = (
+        "--module",
+        "counting:count",
+        "--with",
+        "kit.yaml",
+        "--case",
+        "result",
+        "--case",
+        "missing-input",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "lucius.entrypoints.cli", "conformance", *words],
+        capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "INPUT_NOT_FOUND" in done.stdout
+
+
 def test_nobody_asks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A program that ends at once is told with its last words, not as a hundred failures."""
     command = (sys.executable, "-c", "raise SystemExit('no licence found')")

@@ -125,8 +125,9 @@ class Bench:
         """The RESULT, which must be a success."""
         reported = await self.result(attempt, within=within)
         if reported.status != "SUCCEEDED":
-            hint = "; if it cannot work on the kit's example, give it --payload and --input"
-            raise Failed(f"{attempt.name} ended {reported.told()}{hint}")
+            wanted = "give --payload, --input, or inputs in the file of --with"
+            told = f"{attempt.name} ended {reported.told()}"
+            raise Failed(f"{told}; if it cannot work on the kit's example, {wanted}")
         return reported
 
     def kept(self, parcel: Parcel) -> None:

@@ -79,7 +79,8 @@ async def missing_input(bench: Bench) -> str:
     if bench.options.any_input:
         return "it does not read its input, as it says"
     gone = (bench.home / "nothing-here.txt").as_uri()
-    attempt = bench.attempt(source=gone)
+    earlier = {step: {"uri": gone} for step in bench.options.inputs}
+    attempt = bench.attempt(source=gone, more={"inputs": earlier})
     bench.give(attempt)
     reported = await bench.result(attempt)
     if reported.status == "SUCCEEDED":
