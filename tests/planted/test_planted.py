@@ -14,10 +14,13 @@ import pytest
 
 import lucius
 from tests.planted.catalogue import CATALOGUE, SIMULATION, Plant
+from tests.planted.sdk_catalogue import SCHEDULES, SDK_CATALOGUE
 
 SOURCE = Path(lucius.__file__).parent
 ROOT = Path(__file__).parents[2]
 LONGEST = 120.0
+PLANTS = CATALOGUE + SDK_CATALOGUE
+SURROUNDINGS = {"PYTHONDONTWRITEBYTECODE": "1", "LUCIUS_TEST_PATIENCE": "8"}
 
 
 def noticed(plant: Plant | None, directory: Path, command: tuple[str, ...]) -> tuple[bool, str]:
@@ -33,15 +36,15 @@ def noticed(plant: Plant | None, directory: Path, command: tuple[str, ...]) -> t
         [sys.executable, *command],
         check=False,
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(directory), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=os.environ | SURROUNDINGS | {"PYTHONPATH": str(directory)},
         capture_output=True,
         text=True,
         timeout=LONGEST,
     )
     shutil.rmtree(tree)
-    by_simulation = "simulation --seed" in ended.stdout  # the line that replays what it found
-    by_suite = re.search(r"^1 failed", ended.stdout, re.MULTILINE) is not None
-    return by_simulation or by_suite, (ended.stdout + ended.stderr)[-600:]
+    # a line that replays a schedule, or a test that failed
+    found = re.search(r"^(python -m [\w.]+ --seed|1 failed)", ended.stdout, re.MULTILINE)
+    return found is not None, (ended.stdout + ended.stderr)[-600:]
 
 
 @pytest.fixture(scope="module")
@@ -50,21 +53,22 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[Plant, Future[tuple
     pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
     tried = {
         plant: pool.submit(noticed, plant, tmp_path_factory.mktemp(plant.trap), plant.found_by)
-        for plant in CATALOGUE
+        for plant in PLANTS
     }
     pool.shutdown(wait=True)
     return tried
 
 
-@pytest.mark.parametrize("plant", CATALOGUE, ids=lambda plant: f"{plant.trap} {plant.what}")
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: f"{plant.trap} {plant.what}")
 def test_a_planted_bug_is_noticed(plant: Plant, trials: dict[Plant, Future[tuple[bool, str]]]) -> None:
     """What this trap would do to a user, our tests see first."""
     caught, said = trials[plant].result()
     assert caught, f"nobody noticed: {said}"
 
 
-def test_the_code_without_a_bug_passes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("search", [SIMULATION, SCHEDULES], ids=["lucius", "services"])
+def test_the_code_without_a_bug_passes(tmp_path: Path, search: tuple[str, ...]) -> None:
     """The copy itself is not what is noticed: without a plant the same seeds find nothing."""
-    caught, said = noticed(None, tmp_path, (*SIMULATION[:-1], "200"))
+    caught, said = noticed(None, tmp_path, (*search[:-1], "200"))
     assert not caught, said
     assert "200 schedules, 0 with a broken promise" in said

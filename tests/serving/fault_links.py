@@ -168,6 +168,7 @@ class FaultyAttempts:
         )
         if found.claimed:
             self._memory.won.add(key)
+            self._watch.owned(self._memory, key)
         return found
 
     async def extend(self, keys: Sequence[AttemptKey], *, owner: str, until: int) -> list[bool]:
@@ -186,9 +187,12 @@ class FaultyAttempts:
 
     async def take_overdue(self, *, owner: str, now: int, until: int, limit: int) -> list[Overdue]:
         """Take over what is overdue."""
-        return await self._call(
+        found = await self._call(
             lambda: self._store.take_overdue(owner=owner, now=now, until=until, limit=limit)
         )
+        for one in found:
+            self._watch.owned(self._memory, one.key)
+        return found
 
     async def forget(self, *, before: int) -> int:
         """Drop old ones."""
@@ -213,6 +217,7 @@ class FaultyAttempts:
             plan.chance(plan.store_faults / 2)
             and all(plan.fault(key.job_id, key.step_id, 1.0) for key in keys)
         )
+        self._memory.well = self._memory.well and not refused
         self._memory.robbed = self._memory.robbed or (refused and self._memory.stopping)
         return refused
 

@@ -44,6 +44,7 @@ class Process:
         context.run(OWNER.set, self.number)
         self._store = SqliteAttempts(world.store)
         self.runner = Runner(Script(self), self._tools(), self._options(), sleep=nap)
+        self.memory.at_work = lambda: [key for key, run in self.runner._running.items() if run.claimed]
         task = world.loop.create_task(self.runner.run(), context=context)
         task.add_done_callback(self._done)
 
@@ -60,6 +61,7 @@ class Process:
     def kill(self) -> None:
         """End at once, like a kill -9."""
         self.dead = True
+        self.memory.well = False
         self.world.loop.kill(self.number)
         self._store._connection.close()
 

@@ -10,6 +10,7 @@ R7  no more is taken than can be begun soon
 R8  after a stop nothing runs on, and no attempt is left without a stored RESULT
 R9  what a job's result points at lies in the folder of the accepted attempt, and is there
 R10 a job succeeds, unless it was cancelled, its work can only fail, or its attempts ran out
+R11 nobody's work is taken over while its process is well
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from lucius.wire.messages import AckMessage, HeartbeatMessage, ResultMessage, en
 from tests.serving.fault_plan import STEP_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from lucius.core.job import Job
     from tests.serving.fault_plan import RunnerPlan
@@ -58,6 +59,9 @@ class Memory:
         self.lost: set[AttemptKey] = set()
         self.unsettled: set[str] = set()
         self.stopping = False
+        self.well = True
+        """Neither dead nor asleep, and its store has answered: then its claims are renewed in time."""
+        self.at_work: Callable[[], Collection[AttemptKey]] = tuple
         self.robbed = False
         """The store failed this process while it was stopping."""
 
@@ -71,6 +75,7 @@ class RunnerWatch:
         self._executed: dict[AttemptKey, str] = {}
         self._results: dict[AttemptKey, bytes] = {}
         self._heard: set[AttemptKey] = set()
+        self._owners: dict[AttemptKey, Memory] = {}
         self.files: dict[str, bytes] = {}
 
     def close(self) -> None:
@@ -83,6 +88,13 @@ class RunnerWatch:
             _ROW, (key.job_id, key.step_id, key.attempt_no, key.lease_id)
         ).fetchall()
         return Row(*found[0]) if found else None
+
+    def owned(self, who: Memory, key: AttemptKey) -> None:
+        """An attempt is claimed, or taken over."""
+        before = self._owners.get(key, who)
+        if before is not who and before.well and key in before.at_work():
+            self._note("R11", key, f"{who.owner} takes over what {before.owner} works on")
+        self._owners[key] = who
 
     def replying(self, who: Memory, key: AttemptKey, reply: Reply) -> None:
         """A process is about to say this."""

@@ -88,7 +88,8 @@ class Fleet:
         if self.closing or (before is not None and not before.ended):
             return
         self._started += 1
-        self._places[place] = Process(self._started, place, self._world)
+        process = self._places[place] = Process(self._started, place, self._world)
+        process.memory.well = not self._world.loop.asleep()
 
     def _pick(self) -> Process | None:
         there = [one for one in self._places.values() if one is not None and not one.ended]
@@ -107,6 +108,9 @@ class Fleet:
 
     def _freeze_one(self, seconds: float) -> None:
         if (process := self._pick()) is not None:
+            for each in self._places.values():  # it may hold the file meanwhile, and nobody else can write
+                if each is not None:
+                    each.memory.well = False
             self._world.loop.freeze(process.number, seconds)
 
     def _again(self, place: int) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from lucius.errors import Unavailable
-from lucius.sdk import Service, Step, service
+from lucius.sdk import Retryable, Service, Step, service
 from lucius.sdk.attempts.sqlite import SqliteAttempts
 from lucius.sdk.serving.attempt import key_of
 from lucius.sdk.serving.ports import AttemptKey, Heard
+from lucius.sdk.serving.replies import failed
 from lucius.wire.messages import AckMessage, ResultMessage, encode
-from tests.serving.world import LuciusDouble, Reply, directive, made, now_ms, running
+from tests.serving.world import PATIENCE, LuciusDouble, Reply, directive, made, now_ms, running
 
 DAY = 86_400_000
 
@@ -127,6 +128,33 @@ async def test_who_lost_an_attempt_to_another_process_leaves_it_open(tmp_path: P
     assert lucius.of(ResultMessage) == []
 
 
+async def test_a_result_that_another_process_stored_first_is_the_one_that_is_sent(tmp_path: Path) -> None:
+    """Two processes that each answer for an attempt say the same."""
+    lucius, held = LuciusDouble(), Held()
+    other, given = SqliteAttempts(tmp_path / "a.db"), directive(tmp_path)
+    async with running(held.service(), lucius, tmp_path / "a.db"):
+        lucius.deliver(given)
+        await lucius.until(lambda: held.begun == ["job-1"])
+        crashed = failed(given, now_ms(), Retryable("SERVICE_CRASHED"))
+        await other.finish(key_of(given), owner="taker", result=encode(crashed))
+        held.gate.set()
+        await lucius.until(lambda: bool(lucius.of(ResultMessage)))
+    await other.close()
+    assert lucius.of(ResultMessage) == [crashed]
+
+
+async def test_the_same_attempt_under_another_lease_is_another_piece_of_work(tmp_path: Path) -> None:
+    """What is known of one lease says nothing about another."""
+    lucius, held = LuciusDouble(), Held()
+    held.gate.set()
+    async with running(held.service(), lucius, tmp_path / "a.db"):
+        for lease in ("lease-1", "lease-2"):
+            lucius.deliver(directive(tmp_path, lease_id=lease))
+        await lucius.until(lambda: len(lucius.of(ResultMessage)) == 2)
+    assert held.begun == ["job-1", "job-1"]
+    assert [result.lease_id for result in lucius.of(ResultMessage)] == ["lease-1", "lease-2"]
+
+
 async def test_work_that_is_slow_to_stop_does_not_keep_a_process_whose_time_is_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,11 +177,14 @@ async def test_work_that_is_slow_to_stop_does_not_keep_a_process_whose_time_is_u
             await never.wait()
 
     lucius.answer = answer
-    async with asyncio.timeout(20):
-        async with running(slow, lucius, tmp_path / "a.db", drain_seconds=0.05):
-            lucius.deliver(directive(tmp_path))
-            await begun.wait()
     left = SqliteAttempts(tmp_path / "a.db")
+    runner = made(slow, lucius, left, drain_seconds=0.05)
+    task = asyncio.create_task(runner.run())
+    lucius.deliver(directive(tmp_path))
+    await begun.wait()
+    runner.stop()
+    await asyncio.wait([task], timeout=PATIENCE)
+    assert task.done(), "the process does not end"
     (found,) = await left.take_overdue(owner="next", now=now_ms() + DAY, until=now_ms() + DAY, limit=9)
     await left.close()
     assert found.result is None

@@ -6,6 +6,7 @@ The real one is used in tests/acceptance; here the point is what happens when it
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -34,6 +35,8 @@ from lucius.wire.messages import (
 from lucius.wire.timestamps import iso
 
 Reply = AckMessage | HeartbeatMessage | ResultMessage
+PATIENCE = float(os.environ.get("LUCIUS_TEST_PATIENCE", "30"))
+"""Seconds a test waits for what must happen; less where it is known not to (tests/planted)."""
 
 
 def now_ms() -> int:
@@ -66,7 +69,7 @@ class LuciusDouble:
         """The replies of one kind, as they came."""
         return [reply for reply in self.replies if isinstance(reply, kind) and job_id in (None, reply.job_id)]
 
-    async def until(self, condition: Callable[[], bool], within: float = 30.0) -> None:
+    async def until(self, condition: Callable[[], bool], within: float = PATIENCE) -> None:
         """Wait until something holds; a timeout is the failure of the test."""
         async with asyncio.timeout(within):
             while not condition():
