@@ -74,6 +74,18 @@ def stored(result: bytes) -> ResultMessage:
     return reply
 
 
+def told_again(result: bytes, directive: DirectiveMessage, now: int) -> ResultMessage:
+    """A RESULT of earlier; in place of one that cannot be read any more, a failure that says so.
+
+    It lies in the store until it is told, so whoever stumbled over it would do so at every start.
+    """
+    try:
+        return stored(result)
+    except Invalid as error:
+        why = f"The result that was stored cannot be told: {error.message}."
+        return failed(directive, now, Final("RESULT_REFUSED", why))
+
+
 class AttemptRun:
     """One attempt in this process."""
 
@@ -183,7 +195,7 @@ class AttemptRun:
             self._log.info("directive came again; the attempt is being worked on")
             return None
         self._log.info("directive came again; its result is sent once more")
-        return stored(result)
+        return told_again(result, self.directive, self._tools.clock())
 
     async def _acknowledge(self) -> Heard | None:
         """Say that the work begins, as long as it takes; None when it must not."""

@@ -52,11 +52,22 @@ class StepFailure(Exception):  # noqa: N818 - its two children say what happened
 
     def __init__(self, code: str, message: str = "") -> None:
         super().__init__(code, message)
-        self.code = code
-        self.message = message or code.replace("_", " ").capitalize() + "."
+        # Often a number or another exception is given; what cannot be told would end the process.
+        self.code = str(code)
+        self.message = str(message) or self.code.replace("_", " ").capitalize() + "."
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that it comes back from another process, whatever arguments a child class takes."""
+        return _again, (type(self), self.args, self.__dict__)
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
+
+
+def _again(kind: type[StepFailure], arguments: tuple[Any, ...], fields: dict[str, Any]) -> StepFailure:
+    failure = kind.__new__(kind, *arguments)
+    failure.__dict__.update(fields)
+    return failure
 
 
 class Retryable(StepFailure):
@@ -82,7 +93,7 @@ def output_of(returned: Returned) -> Output:
         return Output()
     if isinstance(returned, Output):
         return returned
-    artifacts: tuple[Any, ...] = (returned,) if isinstance(returned, Artifact) else tuple(returned)
-    if not all(isinstance(each, Artifact) for each in artifacts):
+    artifacts: Any = (returned,) if isinstance(returned, Artifact) else returned
+    if not isinstance(artifacts, Sequence) or not all(isinstance(one, Artifact) for one in artifacts):
         raise TypeError("execute() must return artifacts (what workspace.write gave back), or None")
-    return Output(output=artifacts[0] if artifacts else None, artifacts=artifacts)
+    return Output(output=artifacts[0] if artifacts else None, artifacts=tuple(artifacts))

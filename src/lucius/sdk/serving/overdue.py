@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from lucius.errors import Invalid, Unavailable
-from lucius.sdk.serving.attempt import AttemptRun, Tools, ids_of, stored
+from lucius.sdk.serving.attempt import AttemptRun, Tools, ids_of, told_again
 from lucius.sdk.serving.outcomes import Retryable
 from lucius.sdk.serving.ports import AttemptKey, Overdue
 from lucius.sdk.serving.replies import failed
@@ -100,7 +100,8 @@ class OverdueAttempts:
             try:
                 result = one.result or await self._crashed(one.key, directive)
                 async with asyncio.timeout(self._options.claim_seconds / 2):
-                    await self._tools.telling.tell(one.key, directive, stored(result))
+                    told = told_again(result, directive, self._tools.clock())
+                    await self._tools.telling.tell(one.key, directive, told)
             except (TimeoutError, Unavailable):
                 self._log.warning("Lucius or the store is away; the attempt will be told later")
 

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lucius.sdk.serving.outcomes import Retryable
+from lucius.sdk.serving.replies import described
 
 
 class Processes:
@@ -77,7 +79,7 @@ class _Child:
         loop = asyncio.get_running_loop()
         try:
             executor = await self._begin(loop)
-            return await loop.run_in_executor(executor, function, *arguments)
+            return await loop.run_in_executor(executor, sheltered, function, *arguments)
         except BrokenExecutor:
             self.end()
             name = getattr(function, "__name__", "the work")
@@ -104,6 +106,31 @@ class _Child:
                 os.kill(pid, signal.SIGKILL)
         if executor is not None:
             executor.shutdown(wait=False, cancel_futures=True)
+
+
+def sheltered(function: Callable[..., Any], *arguments: Any) -> Any:
+    """In the child: the function, with every exception made one that comes back as what it is.
+
+    One that pickle cannot make again would count as the death of this process, and `sys.exit()` would end
+    the service in place of the work.
+    """
+    try:
+        return function(*arguments)
+    except Exception as error:
+        if _comes_back(error):
+            raise
+        told = described(error)
+    except BaseException as error:  # noqa: BLE001 - told as a failure of the work
+        told = described(error)
+    raise RuntimeError(told)
+
+
+def _comes_back(error: Exception) -> bool:
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - made in this line
+    except Exception:  # noqa: BLE001 - whatever it is, it would happen in the parent too
+        return False
+    return True
 
 
 def _settle_in() -> None:

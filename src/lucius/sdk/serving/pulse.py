@@ -50,7 +50,7 @@ class Pulse:
 
     def progress(self, fraction: float, message: str) -> None:
         """Tell this with the next beat; may be called from any thread."""
-        self._said = (fraction, message)
+        self._said = (float(fraction), str(message))  # numbers of numpy are no JSON
 
     async def run(self) -> None:
         """Beat until cancelled."""

@@ -10,8 +10,17 @@ from __future__ import annotations
 from typing import Any, Final
 
 from lucius.core.job import Fault
+from lucius.errors import Invalid
+from lucius.sdk.serving.outcomes import Final as Refused
 from lucius.sdk.serving.outcomes import Output, StepFailure
-from lucius.wire.messages import AckMessage, DirectiveMessage, HeartbeatMessage, ResultMessage
+from lucius.wire.messages import (
+    AckMessage,
+    DirectiveMessage,
+    HeartbeatMessage,
+    ResultMessage,
+    decode_reply,
+    encode,
+)
 from lucius.wire.timestamps import iso
 
 MAX_CODE: Final = 100
@@ -54,6 +63,27 @@ def failed(directive: DirectiveMessage, at_ms: int, failure: StepFailure) -> Res
         status="FAILED_RETRY" if failure.retryable else "FAILED_FINAL",
         error=Fault(code=_words(failure.code, MAX_CODE), message=_words(failure.message, MAX_MESSAGE)),
     )
+
+
+def sound(result: ResultMessage) -> ResultMessage:
+    """The same, known to be one that Lucius can read; `StepFailure` RESULT_REFUSED if it is none.
+
+    What a service returned is looked at before it is stored: of what is stored, every start sends it again.
+    """
+    try:
+        decode_reply(encode(result))
+    except Invalid as error:
+        why = f"What execute() returned cannot be a result: {error.message}."
+        raise Refused("RESULT_REFUSED", why) from None
+    return result
+
+
+def described(error: BaseException | None) -> str:
+    """An exception in words, also one that cannot describe itself."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - __str__ of somebody else's exception
+        return type(error).__name__
 
 
 def _attempt(directive: DirectiveMessage, at_ms: int) -> dict[str, Any]:

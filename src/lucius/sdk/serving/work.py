@@ -25,7 +25,7 @@ from lucius.sdk.serving.outcomes import Cancelled, Output, Retryable, StepFailur
 from lucius.sdk.serving.pools import Hand, Processes
 from lucius.sdk.serving.ports import Heard, Transport
 from lucius.sdk.serving.pulse import Lease, Pulse
-from lucius.sdk.serving.replies import failed, succeeded
+from lucius.sdk.serving.replies import described, failed, sound, succeeded
 from lucius.sdk.serving.scratch import Scratch
 from lucius.sdk.serving.service import Service
 from lucius.sdk.serving.step import Step
@@ -36,6 +36,10 @@ from lucius.wire.timestamps import parse_iso
 
 LOST: Final = "The attempt is no longer ours, so the work was stopped."
 STOPPED: Final = Retryable("SERVICE_STOPPED", "The service was stopped before the work was done.")
+
+
+class EndedError(Exception):
+    """The work raised what is meant to end a process."""
 
 
 class Work:
@@ -122,20 +126,24 @@ class Work:
         try:
             self._cancel.check()  # cancelled before it began
             self._task = asyncio.create_task(self._execute())
-            output = await self._task
-            return succeeded(directive, clock(), output)
+            return sound(succeeded(directive, clock(), await self._task))
         except StepFailure as failure:
             stopped = self._stopped and isinstance(failure, Cancelled)
             return failed(directive, clock(), STOPPED if stopped else failure)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             whole = asyncio.current_task()
-            if not self._cancel.requested or (whole is not None and whole.cancelling()):
+            if whole is not None and whole.cancelling():
                 raise  # not the work alone: whoever runs us is being cancelled
+            if not self._cancel.requested:
+                return self._bug(error)  # it awaited something of its own that was cancelled
             return failed(directive, clock(), STOPPED if self._stopped else Cancelled(self._cancel.reason))
         except Exception as error:  # noqa: BLE001 - whatever a service raises, its attempt must end
-            self._log.exception("execute() raised what it should not")
-            told = redact_text(f"{type(error).__name__}: {error}")
-            return failed(directive, clock(), Retryable("SERVICE_ERROR", told))
+            return self._bug(error)
+
+    def _bug(self, error: BaseException) -> ResultMessage:
+        self._log.error("execute() raised what it should not", exc_info=error)
+        told = redact_text(described(error.__cause__ if isinstance(error, EndedError) else error))
+        return failed(self.directive, self._lease.clock(), Retryable("SERVICE_ERROR", told))
 
     async def _execute(self) -> Output:
         with Scratch(self._scratch_root) as scratch, self._processes.hand() as hand:
@@ -148,6 +156,11 @@ class Work:
                     raise
                 message = f"The work took longer than {self._service.time_limit} s."
                 raise Retryable("TIME_LIMIT", message) from None
+            except (Exception, asyncio.CancelledError, GeneratorExit):
+                raise
+            except BaseException as error:
+                # sys.exit() in some library: an event loop would end the process, and all other work with it.
+                raise EndedError from error
 
     def _step(self, scratch: Scratch, hand: Hand, limit: asyncio.Timeout) -> Step[Any]:
         directive, stores = self.directive, self._stores
