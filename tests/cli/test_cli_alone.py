@@ -98,6 +98,25 @@ def test_what_the_command_line_names_wrongly_ends_in_two(
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "import json\njson.no_such_name()\n",
+            "module 'json' has no attribute 'no_such_name' (",
+        ),
+        ("def (\n", "SyntaxError: invalid syntax (broken_service.py, line 1)"),
+        ("import no_such_library\n", "There is no module no_such_library"),
+    ],
+)
+def test_a_service_that_cannot_be_imported(alone: Program, text: str, told: str) -> None:
+    """A mistake in somebody's module is told in a sentence with its line, not taken for a missing service."""
+    (alone.home / "broken_service.py").write_text(text)
+    for command in ("service", "conformance --module"):
+        done = alone(*command.split(), "broken_service:execute", code=2)
+        assert told in done.stderr
+
+
+@pytest.mark.parametrize(
     ("arguments", "code"),
     [(["verify", "nowhere.db"], "NO_LEDGER"), (["keys", "revoke", "nobody"], "NO_SUCH_KEY")],
 )

@@ -36,7 +36,7 @@ def test_a_place_that_cannot_be_is_told_before_the_work(tmp_path: Path) -> None:
     """`--keep` below a file is refused at once, in a sentence."""
     (tmp_path / "file").touch()
     program = Program(f"http://127.0.0.1:{free_port()}", tmp_path)
-    done = program("demo", "--keep", "file/kept", code=1)
+    done = program("demo", "--keep", "file/kept", code=2)
     assert done.stdout == ""
     assert "file/kept cannot be used for --keep" in done.stderr
 

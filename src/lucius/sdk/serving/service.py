@@ -22,6 +22,7 @@ import asyncio
 import importlib
 import inspect
 import sys
+import traceback
 import typing
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -122,18 +123,28 @@ def load(target: str) -> Service[Any]:
         raise Invalid(f"{target!r} names no service; write package.module:name.", code="BAD_TARGET")
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError as error:
-        raise Invalid(
-            f"There is no module {error.name}; run this where it can be imported.", code="NO_SUCH_MODULE"
-        ) from None
-    except AttributeError:
-        raise Invalid(f"The module {module} has no {name}.", code="NO_SUCH_SERVICE") from None
+    found = getattr(_imported(module), name, None)
+    if found is None:
+        raise Invalid(f"The module {module} has no {name}.", code="NO_SUCH_SERVICE")
     made = found() if inspect.isclass(found) and issubclass(found, Service) else found
     if not isinstance(made, Service) or not made.step_type:
         raise Invalid(f"{target} is not a service with a step type.", code="NOT_A_SERVICE")
     return made
+
+
+def _imported(module: str) -> Any:
+    """The module; a mistake in it is told with the line it is on, and not with all that led there."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        message = f"There is no module {error.name}; run this where it can be imported."
+        raise Invalid(message, code="NO_SUCH_MODULE") from None
+    except Exception as error:  # noqa: BLE001 - somebody else's module may raise anything
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        # A SyntaxError names its own place; that of its traceback is in the import machinery.
+        where = "" if isinstance(error, SyntaxError) else f" ({place.filename}, line {place.lineno})"
+        message = f"The module {module} cannot be imported: {type(error).__name__}: {error}{where}."
+        raise Invalid(message, code="BROKEN_MODULE") from None
 
 
 def _model_of(function: Execute) -> Any:
