@@ -231,6 +231,7 @@ def test_answers_are_shown_with_their_pages() -> None:
                     {"question": "Who signed?", "answer": "Ada", "pages": [2, 5], "how": "pattern"},
                     {"question": "When?", "answer": None, "pages": [], "how": "retrieval"},
                     {"question": "Which?", "answer": ["a", "b"], "pages": None, "how": None},
+                    {"id": "dates", "question": "", "answer": "4 May", "pages": [1], "how": "kind:date"},
                 ],
             }
         )
@@ -239,6 +240,7 @@ def test_answers_are_shown_with_their_pages() -> None:
     assert ["Who signed?", "Ada", "2, 5", "pattern"] in lines
     assert ["When?", "–", "–", "retrieval"] in lines
     assert ["Which?", "a, b", "–", "–"] in lines
+    assert ["dates", "4 May", "1", "kind:date"] in lines
     assert "answered from the document alone" in shown
 
 

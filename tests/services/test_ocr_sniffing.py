@@ -51,6 +51,7 @@ def test_a_letter_cut_by_the_look_is_no_error() -> None:
         (b"\0\0\0\x18ftypisom", "video"),
         (b"\x7fELF\x02", "program"),
         (b"\x01\x02\x03\x04", "nothing this service knows"),
+        ("Schöne Grüße".encode("cp1252"), "save it as UTF-8"),
     ],
 )
 def test_what_cannot_be_read_is_named(data: bytes, name: str) -> None:

@@ -20,6 +20,7 @@ PICKED = [kind for kind in KINDS if kind != "summary"]
         ("amount", "12 apples, version 3.11, EUR-zone", []),
         ("date", "on 2031-05-04, 4.5.2031, 4 May 2031 and May 4th, 2031", ["2031-05-04"] * 4),
         ("date", "am 4. Mai 2031, im März 2031", ["2031-05-04", "2031-03"]),
+        ("date", "Date:4 May2031, 4May 2031, May 4,2031, May4, 2031", ["2031-05-04"] * 4),
         ("date", "31/12/2031, 12/31/2031, 3/4/2031", ["2031-12-31", "2031-12-31", "3/4/2031"]),
         ("date", "31.02.2031 and 2031-13-01 and 1.2.3.4", []),
         ("email", "Ask a.b+c@mail.example.org, or <x@y.example>.", ["a.b+c@mail.example.org", "x@y.example"]),

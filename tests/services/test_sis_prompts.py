@@ -49,6 +49,15 @@ async def test_the_invoice_set_reads_an_invoice(sis):
     assert found["contact"] == "billing@bluekettle.example"
 
 
+async def test_the_invoice_set_reads_what_was_recognised(sis):
+    """Blanks that recognition lost, and the plain From and To, are no hindrance."""
+    text = "INVOICE\nDate: 4 May2031\nDue date: 3 June 2031\nFrom: Oak Ltd\nTo: Harbour School\n"
+    done = await trial(sis, document=text, payload={"prompt_set": "invoice"})
+    found = {answer["id"]: answer["answer"] for answer in done.json()["answers"]}
+    assert (found["invoice_date"], found["due_date"]) == ("4 May2031", "3 June 2031")
+    assert (found["seller"], found["buyer"]) == ("Oak Ltd", "Harbour School")
+
+
 async def test_an_operators_directory_adds_prompt_sets_and_replaces_shipped_ones(tmp_path, monkeypatch):
     """Sets are found by the settings, read when asked for, and named in the result."""
     (tmp_path / "kettles.yaml").write_text("prompts: [{id: vat, pattern: 'VAT (\\d+) %'}]")

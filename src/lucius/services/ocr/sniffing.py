@@ -85,8 +85,8 @@ def kind_of(head: bytes, *, whole: bool) -> Kind:
         return Kind.TEXT
     raise Final(
         "UNSUPPORTED_MEDIA_TYPE",
-        f"The document looks like {other or 'nothing this service knows'};"
-        " it reads PDF, PNG, JPEG, TIFF, WebP, BMP, GIF and plain text.",
+        f"The document looks like {other or _unknown(head)};"
+        " the service reads PDF, PNG, JPEG, TIFF, WebP, BMP, GIF and plain text.",
     )
 
 
@@ -101,6 +101,13 @@ def _other(head: bytes) -> str | None:
         return "a recording or a video"
     start = head.decode("latin-1").lstrip("ï»¿ \t\r\n").lower()
     return next((name for mark, name in _MARKUP if start.startswith(mark)), None)
+
+
+def _unknown(head: bytes) -> str:
+    """What it may be after all: a text of one byte a letter has no control characters either."""
+    if head.translate(None, _NOT_IN_TEXT) != head:
+        return "nothing this service knows"
+    return "text in an older encoding, such as Windows-1252 (save it as UTF-8)"
 
 
 def _is_text(head: bytes, *, whole: bool) -> bool:

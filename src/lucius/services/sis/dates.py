@@ -1,4 +1,7 @@
-"""Dates as people write them, in figures or with the month's name in English or German."""
+"""Dates as people write them, in figures or with the month's name in English or German.
+
+Where a letter stands beside a figure the blank may be missing: text that was recognised often lost it.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,8 @@ DATE: Final = re.compile(
     rf"""(?<![\w.,/-])(?:
         (?P<iso_y>\d{{4}})-(?P<iso_m>\d{{2}})-(?P<iso_d>\d{{2}})
       | (?P<a>\d{{1,2}})(?P<mark>[./-])\s?(?P<b>\d{{1,2}})(?P=mark)\s?(?P<c>\d{{4}}|\d{{2}})
-      | (?P<d1>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?:of\s)?(?P<m1>{_NAME})\.?,?\s(?P<y1>\d{{4}})
-      | (?P<m2>{_NAME})\.?\s(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?,?\s(?P<y2>\d{{4}})
+      | (?P<d1>\d{{1,2}})(?:st|nd|rd|th|\.)?\s?(?:of\s)?(?P<m1>{_NAME})\.?,?\s?(?P<y1>\d{{4}})
+      | (?P<m2>{_NAME})\.?\s?(?P<d2>\d{{1,2}})(?:(?:st|nd|rd|th)?,?\s|,)(?P<y2>\d{{4}})
       | (?P<m3>{_NAME})\s(?P<y3>\d{{4}})
     )(?![\w/-])""",
     re.IGNORECASE | re.VERBOSE,

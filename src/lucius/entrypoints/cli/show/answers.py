@@ -32,7 +32,7 @@ def answers(content: Document) -> RenderableType:
             Text(_said(answer), style="bold") if answer not in (None, "", []) else Text(_NONE, style="dim")
         )
         table.add_row(
-            _said(one.get("question")),
+            _said(one.get("question") or one.get("id")),  # a prompt may be a kind of value, without words
             found,
             pages(one.get("pages")),
             Text(_said(one.get("how")), style="dim"),
