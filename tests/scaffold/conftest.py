@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lucius.scaffold import make
+from tests.scaffold.terminals import NOT_OURS
 
 PATIENCE = 120.0
 
@@ -24,7 +25,7 @@ class Project:
 
     def environment(self, **more: str) -> dict[str, str]:
         """This environment's packages and the project's own; nothing that steers Lucius."""
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
         paths = [str(self.folder / "src"), *filter(None, sys.path)]
         return inherited | {"PYTHONPATH": os.pathsep.join(paths)} | more
 

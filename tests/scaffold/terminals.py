@@ -20,6 +20,10 @@ PATIENCE = 150.0
 _MARK = "\x1e"
 
 
+NOT_OURS = ("LUCIUS_", "MAKE", "MFLAGS")
+"""What a reader's shell does not have: settings of ours, and the make that may run these tests."""
+
+
 class Shell:
     """A bash that is told one block after the other."""
 

@@ -12,7 +12,7 @@ import pytest
 from lucius.testing.processes import Caller, await_that, free_port
 from tests.docs.pages import ROOT, Block, blocks
 from tests.docs.shell import matches, shell_home
-from tests.scaffold.terminals import Shell, Terminal
+from tests.scaffold.terminals import NOT_OURS, Shell, Terminal
 
 PAGE = ROOT / "docs" / "tutorial.md"
 ONLY_READ = {"sh", "mermaid"}
@@ -25,7 +25,7 @@ class Reader:
     def __init__(self, directory: Path) -> None:
         home = shell_home(directory)
         self.port = free_port()
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
         environment |= {
             "PATH": f"{home / '.programs'}{os.pathsep}{environment['PATH']}",
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
