@@ -65,6 +65,7 @@ def test_a_wrong_command_line_ends_in_two(
     ("arguments", "code"),
     [
         (["submit", "no-such-file", "-t", "OCR"], "NO_SUCH_FILE"),
+        (["submit", "."], "NO_SUCH_FILE"),
         (["submit", "{broken", "-t", "OCR"], "BAD_JSON"),
         (["submit", '{"input_ref": {"uri": "s3://bucket/x"}}'], "TYPE_REQUIRED"),
         (["submit", "s3://bucket/x", "--prompt", "Who?", "--prompts", "stored"], "BAD_PAYLOAD"),

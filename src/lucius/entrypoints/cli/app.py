@@ -131,5 +131,5 @@ def _unwritable(error: OSError) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return Ending.OK
-    complain(f"{error}.")
+    complain(f"{error.filename}: {error.strerror}." if error.filename else f"{error}.")
     return Ending.REFUSED

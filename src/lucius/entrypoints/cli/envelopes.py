@@ -100,6 +100,8 @@ def _start(source: str) -> tuple[dict[str, Any], bool]:
     if not path.exists():
         message = f"{source} is neither a file, nor a URI, nor a JSON object."
         raise Invalid(message, code="NO_SUCH_FILE")
+    if path.is_dir():
+        raise Invalid(f"{source} is a directory; a job takes one document.", code="NO_SUCH_FILE")
     if path.suffix.lower() in _ENVELOPE_FILES and path.is_file():
         document = _document(_read(path), source)
         if isinstance(document, dict) and not _ENVELOPE_FIELDS.isdisjoint(document):
