@@ -20,6 +20,7 @@ _SERVICES = {
     "echo": "echo (they only pretend to work)",
     "none": "none: jobs wait for yours",
 }
+_TRY = {"none": "lucius service package.module:name"}
 
 Services = Annotated[
     str | None,
@@ -164,7 +165,7 @@ def _announce(lucius: Any, url: str) -> None:
         f"  data      {where}",
         f"  services  {_SERVICES[settings.services]}",
         f"  files     {settings.files_root or 'file: references are refused'}",
-        f"  try       lucius submit report.pdf --wait{_elsewhere(url)}",
+        f"  try       {_TRY.get(settings.services, 'lucius submit report.pdf --wait')}{_elsewhere(url)}",
     ]
     if lucius.authenticator.open:
         lines.insert(1, "  access    open: anybody on this machine (lucius keys create)")
