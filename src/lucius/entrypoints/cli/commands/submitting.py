@@ -42,7 +42,9 @@ _payload = _option("--payload", metavar="JSON|@FILE", text='One section a step: 
 _prompt = _option("--prompt", metavar="TEXT", text="A question about the document; repeatable.")
 _prompts = _option("--prompts", metavar="NAME", text="A stored set of questions.")
 _input = _option("--input", metavar="URI", text="Input reference, if not the argument itself.")
-_output = _option("--output", metavar="URI", text="Where services are told to put results; beside the input by default.")
+_output = _option(
+    "--output", metavar="URI", text="Where services are told to put results; beside the input by default."
+)
 _not_before = _option("--not-before", metavar="TIME", text="Do not start earlier: 2031-05-04T10:00:00Z.")
 _priority = _option("--priority", metavar="0-9", text="Higher goes first within the tenant.")
 _callback = _option("--callback-url", metavar="URL", text="Webhook told of changes; repeatable.")
