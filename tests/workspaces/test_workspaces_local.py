@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -98,3 +99,35 @@ async def test_a_file_root_is_not_left(tmp_path: Path) -> None:
         with pytest.raises(Final) as caught:
             await stores.source({"uri": path.as_uri()}).read()
         assert caught.value.code == "INPUT_FORBIDDEN"
+
+
+async def test_links_in_a_circle_do_not_exist(tmp_path: Path) -> None:
+    """A link to itself is a missing file, with a root to keep to as without one."""
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for stores in (Stores(), Stores(file_roots=[tmp_path])):
+        with pytest.raises(Final) as caught:
+            await stores.source({"uri": (tmp_path / "circle").as_uri()}).read()
+        assert caught.value.code == "INPUT_NOT_FOUND"
+
+
+async def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    """A document that is a named pipe or a device fails at once: reading it would never end."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(Final) as caught:
+            async with asyncio.timeout(30):
+                await Stores().source({"uri": path.as_uri()}).read()
+        assert caught.value.code == "INPUT_NOT_READABLE"
+
+
+async def test_no_more_is_saved_than_was_allowed(tmp_path: Path) -> None:
+    """A copy that would grow beyond its limit is given up, and nothing of it stays."""
+    large = tmp_path / "large.bin"
+    with large.open("wb") as file:
+        file.truncate(10_000_000)
+    source = Stores().source({"uri": large.as_uri()})
+    with pytest.raises(Final) as caught:
+        await source.save(tmp_path / "copy.bin", limit=9_999_999)
+    assert caught.value.code == "INPUT_TOO_LARGE"
+    assert [path.name for path in tmp_path.iterdir()] == ["large.bin"]
+    assert (await source.save(tmp_path / "copy.bin", limit=10_000_000)).stat().st_size == 10_000_000

@@ -76,14 +76,23 @@ class Source:
         """Piece by piece. Whether it was all as the reference says is known only after the last piece."""
         return self._verified()
 
-    async def save(self, path: Path) -> Path:
-        """Copied to a local file, piece by piece; its path. The file is there only when all is well."""
+    async def save(self, path: Path, *, limit: int | None = None) -> Path:
+        """Copied to a local file, piece by piece; its path. The file is there only when all is well.
+
+        More than `limit` bytes fail as INPUT_TOO_LARGE, before they fill the disk.
+        """
+        if limit is not None and self.size is not None and self.size > limit:
+            raise self._too_large(limit)
+        saved = 0
         partial = path.with_name(f".{path.name}.part")
         file = await asyncio.to_thread(partial.open, "wb")
         try:
             with file:
                 async with aclosing(self._verified()) as pieces:
                     async for piece in pieces:
+                        saved += len(piece)
+                        if limit is not None and saved > limit:
+                            raise self._too_large(limit)
                         await asyncio.to_thread(file.write, piece)
             await asyncio.to_thread(partial.replace, path)
         finally:

@@ -11,7 +11,9 @@ GOOGLE_*), or from the identity of the machine. How it fails: see `faults`.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import stat
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,6 +102,8 @@ class Stores:
         from obstore.exceptions import BaseError  # noqa: PLC0415 - as above
 
         store = self.store(place)
+        if place.scheme == "file":
+            await asyncio.to_thread(_check_plain, place)
         try:
             found = await obstore.get_async(store, place.key)
             left = found.meta["size"]
@@ -114,6 +118,19 @@ class Stores:
     def _check_root(self, place: Place) -> None:
         if place.scheme != "file" or not self._file_roots:
             return
-        real = Path("/", place.key).resolve()
+        try:
+            real = Path("/", place.key).resolve()
+        except (OSError, RuntimeError):  # links that lead in a circle
+            raise Final("INPUT_NOT_FOUND", f"{place.shown} does not exist.") from None
         if not any(real.is_relative_to(root) for root in self._file_roots):
             raise Final("INPUT_FORBIDDEN", f"{place.shown} is not below a directory files may lie in.")
+
+
+def _check_plain(place: Place) -> None:
+    """Refuse what would be waited for without end: a pipe that nobody writes to, a device."""
+    try:
+        mode = Path("/", place.key).stat().st_mode
+    except OSError:
+        return  # told by who reads it
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise Final("INPUT_NOT_READABLE", f"{place.shown} is no file but a pipe, a socket or a device.")

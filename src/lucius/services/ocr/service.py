@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
 
 from lucius.errors import Unavailable
@@ -74,10 +75,7 @@ class OcrService(Service[OcrPayload]):
             step.progress(done / len(numbers), _told(run[-1], count))
 
     async def _task(self, step: Step[OcrPayload]) -> Task:
-        limit = self.settings.max_bytes
-        _check_size(step.document.size or 0, limit)
-        path = await step.document.save(step.scratch / "document")
-        _check_size(path.stat().st_size, limit)
+        path = await _saved(step, self.settings.max_bytes)
         return Task(
             path=str(path),
             password=step.payload.password,
@@ -102,9 +100,17 @@ class OcrService(Service[OcrPayload]):
             ) from None
 
 
-def _check_size(size: int, limit: int) -> None:
-    if size > limit:
-        raise Final("DOCUMENT_TOO_LARGE", f"The document has {size:,} bytes; {limit:,} are allowed.")
+async def _saved(step: Step[OcrPayload], limit: int) -> Path:
+    """The document as a local file; no more of it is copied than may be read."""
+    try:
+        return await step.document.save(step.scratch / "document", limit=limit)
+    except Final as failure:
+        if failure.code != "INPUT_TOO_LARGE":
+            raise
+        size = step.document.size
+        has = f"{size:,} bytes" if size is not None else "more bytes than that"
+        message = f"{limit:,} bytes are allowed, and the document has {has}."
+        raise Final("DOCUMENT_TOO_LARGE", message) from None
 
 
 def _told(page: PageText, count: int) -> str:
