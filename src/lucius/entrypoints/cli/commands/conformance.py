@@ -90,10 +90,12 @@ def _from_service(options: Options, module: str) -> Options:
     import msgspec
 
     from lucius.conformance import payloads
-    from lucius.runtime.reference import TARGETS
+    from lucius.runtime.reference import TARGETS, require
     from lucius.sdk.serving.outcomes import StepFailure
     from lucius.sdk.serving.service import load
 
+    if module in TARGETS:
+        require()
     service = load(TARGETS.get(module, module))
 
     def accepts(payload: dict[str, Any]) -> bool:

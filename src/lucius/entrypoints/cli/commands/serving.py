@@ -158,12 +158,15 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 def _announce(lucius: Any, url: str) -> None:
     """Say where it is and what it does; logs follow."""
+    from lucius.runtime.reference import REMEDY, installed
+
     settings = lucius.settings
+    pretended = settings.services == "echo" and not installed()
     where = "memory only: jobs die with this process" if settings.in_memory else str(settings.data)
     lines = [
         f"Lucius {_version()} on {url}",
         f"  data      {where}",
-        f"  services  {_SERVICES[settings.services]}",
+        f"  services  {_SERVICES[settings.services]}{f'; for real ones {REMEDY}' if pretended else ''}",
         f"  files     {settings.files_root or 'file: references are refused'}",
         f"  try       {_TRY.get(settings.services, 'lucius submit report.pdf --wait')}{_elsewhere(url)}",
     ]
