@@ -101,6 +101,8 @@ class AttemptRun:
         self.directive = directive
         self.claimed = False
         """Whether the store holds our claim: only then can it be lost to somebody."""
+        self.turned_away = False
+        """Whether the store could not keep a claim."""
         self._body = lent.body
         self._locks = [lent.lock_token]
         self._stopped = False
@@ -119,6 +121,11 @@ class AttemptRun:
             clock=tools.clock,
             scratch_root=options.scratch,
         )
+
+    @property
+    def heard_at(self) -> int | None:
+        """When Lucius last answered about this attempt."""
+        return self._work.heard_at
 
     def lose(self) -> None:
         """Another process has taken the attempt over, and answers for it."""
@@ -146,6 +153,7 @@ class AttemptRun:
                 self.key, owner=self._owner, until=now + self._claim_ms, now=now, directive=self._body
             )
         except Unavailable as error:  # a store that is away: nothing was begun, so nothing is lost
+            self.turned_away = True
             self._log.warning("the store is away; directive given back", code=error.code)
             await self._give_back()
             return None

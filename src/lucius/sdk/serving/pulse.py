@@ -95,15 +95,17 @@ class Pulse:
 class Lease:
     """Until when the attempt is ours, as far as this process knows."""
 
-    __slots__ = ("clock", "expires_at", "length")
+    __slots__ = ("clock", "expires_at", "heard_at", "length")
 
     def __init__(self, expires_at: int | None, clock: Callable[[], int]) -> None:
         self.clock = clock
         self.expires_at = expires_at
+        self.heard_at: int | None = None
         self.length = self.remaining()
 
     def hear(self, heard: Heard) -> None:
-        """Lucius has moved the end."""
+        """Lucius has answered, and may have moved the end."""
+        self.heard_at = self.clock()
         if heard.lease_expires_at is not None:
             self.expires_at = heard.lease_expires_at
             self.length = self.remaining()

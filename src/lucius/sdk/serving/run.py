@@ -172,8 +172,11 @@ def _spans(service: Service[Any], settings: ServiceSettings) -> Spans:
 
 
 async def _unready(service: Service[Any], runner: Runner) -> str | None:
-    if runner.heard_at is None or now_ms() - runner.heard_at > SILENCE_MS:
+    heard_at = runner.last_heard()  # also by heartbeats: one who is at work asks for no more
+    if heard_at is None or now_ms() - heard_at > SILENCE_MS:
         return "Lucius has not answered"
+    if runner.store_away:
+        return "The store of attempts cannot be written"
     try:
         await service.check()
     except LuciusError as error:

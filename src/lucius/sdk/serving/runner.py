@@ -35,6 +35,8 @@ from lucius.wire.messages import DirectiveMessage, decode_directive
 
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 10.0
+LONGEST_STORE_PAUSE: Final = 5.0
+"""Seconds between two tries with a store that is away: who asks so often still counts as one who serves."""
 LONGEST_HOLD: Final = 10.0
 """Seconds after which a directive that was taken ahead goes back: well below any ACK timeout."""
 
@@ -92,8 +94,16 @@ class Runner:
         self._ahead = Ahead(options.concurrency, options.prefetch)
         self._changed = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._refusal: LuciusError | None = None
         self.heard_at: int | None = None
         """When Lucius last answered, for the readiness probe."""
+        self.store_away = 0
+        """How many claims in a row the store could not keep."""
+
+    def last_heard(self) -> int | None:
+        """When Lucius last answered a question for work, or a reply of work that goes on."""
+        times = [self.heard_at, *(run.heard_at for run in self._running.values())]
+        return max((at for at in times if at is not None), default=None)
 
     def stop(self) -> None:
         """Take nothing new; `run` returns when the running work is over or the drain time is."""
@@ -123,6 +133,8 @@ class Runner:
         finally:
             await self._service.stop()
             self._tools.processes.close()
+        if self._refusal is not None:
+            raise self._refusal
 
     async def _take(self, group: asyncio.TaskGroup) -> None:
         """Fetch as much as can be begun soon, for ever."""
@@ -134,20 +146,23 @@ class Runner:
                 self._changed.clear()
                 await self._changed.wait()
                 continue
+            if self.store_away:
+                # Whatever came now would be given back at once, until it counts as undeliverable.
+                await self._sleep(min(FIRST_PAUSE * 2.0**self.store_away, LONGEST_STORE_PAUSE))
+                room = 1
             # The first question is answered at once, so that readiness does not wait for work to come.
             wait = 0.0 if self.heard_at is None else self._options.wait
             asked = loop.time()
             try:
                 lents = await self._tools.transport.receive([self._service.step_type], limit=room, wait=wait)
-            except (Unavailable, Saturated, Invalid) as error:
-                if isinstance(error, Invalid) and error.code != "UNKNOWN_STEP_TYPE":
-                    raise
-                self._log.warning(
-                    "no directives to be had, trying again",
-                    code=error.code,
-                    reason=error.message,
-                    pause=pause,
-                )
+            except LuciusError as error:
+                if not isinstance(error, Unavailable | Saturated) and error.code != "UNKNOWN_STEP_TYPE":
+                    # Work that runs needs no key, only its token: it may end, and is heard.
+                    self._refusal = error
+                    self.stop()
+                    return
+                told = {"code": error.code, "reason": error.message, "pause": pause}
+                self._log.warning("no directives to be had, trying again", **told)
                 await self._sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
                 continue
@@ -206,7 +221,10 @@ class Runner:
             with bound(**ids_of(run.directive)):
                 result = await run.work()
         finally:
+            self.heard_at = self.last_heard()
             del self._running[run.key]
+            if run.turned_away or run.claimed:
+                self.store_away = min(self.store_away + 1, 10) if run.turned_away else 0
             self._ahead.took(loop.time() - began)
             self._changed.set()
         self._begin(group)  # outside of `bound`: the next attempt has ids of its own

@@ -78,6 +78,11 @@ class Work:
             meter=meter,
         )
 
+    @property
+    def heard_at(self) -> int | None:
+        """When Lucius last answered."""
+        return self._lease.heard_at
+
     def is_lost(self) -> bool:
         """Whether the attempt is somebody else's by now."""
         return self._lost is not None
