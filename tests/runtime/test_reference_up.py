@@ -122,3 +122,14 @@ def test_in_memory_the_workspace_goes_with_the_process(tmp_path: Path) -> None:
         assert server.terminate() == 0
         assert not written.exists()
         assert not server.data.exists()
+
+
+def test_documents_that_a_killed_worker_was_reading_do_not_stay(server: Server) -> None:
+    """Temporary copies lie in a directory of Lucius's own, which the next start empties."""
+    left = server.data / "services" / "scratch" / "lucius-left"
+    left.mkdir(parents=True)
+    (left / "document.pdf").write_text("somebody's")
+    server.start()
+    assert not left.exists()
+    assert (server.data / "services" / "scratch").stat().st_mode & 0o777 == 0o700
+    assert server.terminate() == 0

@@ -214,3 +214,22 @@ async def test_a_stored_result_that_nobody_heard_is_told_by_the_next(tmp_path: P
         await lucius.until(lambda: bool(lucius.of(ResultMessage)))
     assert [result.status for result in lucius.of(ResultMessage)] == ["SUCCEEDED"]
     assert log.worked == ["job-1/1"]
+
+
+async def test_an_input_that_is_not_there_is_a_final_failure_with_names(tmp_path: Path) -> None:
+    """A service in a protocol that does not feed it fails at once, and says what it was handed."""
+
+    @service("COUNT")
+    async def needy(step: Step[Wanted]) -> None:
+        assert "ocr" not in step.inputs
+        await step.inputs["ocr"].text()
+
+    lucius = LuciusDouble()
+    async with running(needy, lucius, tmp_path / "a.db"):
+        text = {"uri": (tmp_path / "document.txt").as_uri()}
+        lucius.deliver(directive(tmp_path, inputs={"scan": text}))
+        await lucius.until(lambda: bool(lucius.of(ResultMessage)))
+    (result,) = lucius.of(ResultMessage)
+    assert (result.status, result.error.code) == ("FAILED_FINAL", "INPUT_MISSING")
+    assert "'ocr'" in result.error.message
+    assert "scan" in result.error.message

@@ -7,6 +7,7 @@ of one service, and ends with the process. It goes to the worker by the environm
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ _GRACE = 8.0
 _MODULE = (sys.executable, "-P", "-m", "lucius.entrypoints.cli")
 """-P: a file in the current directory must not stand for a library."""
 
+_SCRATCH = "scratch"
 _OURS = {
     "LUCIUS_URL",
     "LUCIUS_API_KEY",
@@ -56,6 +58,9 @@ def workers(settings: Settings, root: Path, keys: Mapping[str, Minted]) -> Worke
         return None
     stores = root.resolve() / "services"
     stores.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # What killed workers were reading: documents, which must not lie about.
+    shutil.rmtree(stores / _SCRATCH, ignore_errors=True)
+    (stores / _SCRATCH).mkdir(mode=0o700)
     programs = [
         Program(
             name=name,
@@ -80,6 +85,7 @@ def _environment(settings: Settings, root: Path, minted: Minted) -> dict[str, st
         "LUCIUS_SERVICE_LOG_STYLE": settings.log_style,
         # A dead worker is replaced at once, on this machine: its successor need not doubt for long.
         "LUCIUS_SERVICE_CLAIM_SECONDS": "10",
+        "LUCIUS_SERVICE_SCRATCH": str(root.resolve() / "services" / _SCRATCH),
     }
     if settings.otlp_endpoint is not None:
         told["LUCIUS_SERVICE_OTLP_ENDPOINT"] = settings.otlp_endpoint

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lucius.sdk.serving.cancel import CancelToken
+from lucius.sdk.serving.outcomes import Final
 from lucius.wire.messages import DirectiveMessage
 
 if TYPE_CHECKING:
@@ -31,6 +32,15 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 T = TypeVar("T")
+
+
+class Inputs(dict[str, "Source"]):
+    """What earlier steps put out, by step id. One that is not there fails the job, and says what is."""
+
+    def __missing__(self, step_id: str) -> Source:
+        there = ", ".join(sorted(self)) or "none"
+        message = f"The step needs the output of {step_id!r}, and the protocol hands it: {there}."
+        raise Final("INPUT_MISSING", message)
 
 
 class Step(Generic[P]):
@@ -56,7 +66,7 @@ class Step(Generic[P]):
         """The step's section of the command, as the service's model."""
         self.document = document
         """The job's input."""
-        self.inputs = inputs
+        self.inputs = Inputs(inputs)
         """What earlier steps put out, by step id."""
         self.workspace = workspace
         """Where this attempt, and no other, writes."""
