@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from lucius.errors import Unauthenticated, Unavailable
 from lucius.sdk import Step, service
 from lucius.sdk.attempts.sqlite import SqliteAttempts
 from lucius.sdk.serving.ports import AttemptKey, Found, Lent
+from lucius.testing.processes import alive
 from lucius.wire.messages import HeartbeatMessage, ResultMessage
 from tests.serving.world import LuciusDouble, directive, made, running
 
@@ -100,3 +103,22 @@ async def test_one_who_is_at_work_hears_from_lucius_by_its_heartbeats(tmp_path: 
         await lucius.until(lambda: bool(lucius.of(ResultMessage)))
     assert heard[0] is not None
     assert (runner.last_heard() or 0) > heard[0]
+
+
+async def test_a_process_that_died_at_rest_costs_no_attempt(tmp_path: Path) -> None:
+    """Between two attempts the system ends the child, for want of memory: the next one gets another."""
+    lucius, pids = LuciusDouble(), []
+
+    @service("COUNT")
+    async def work(step: Step[dict[str, Any]]) -> None:
+        pids.append(await step.in_process(os.getpid))
+
+    async with running(work, lucius, tmp_path / "a.db"):
+        lucius.deliver(directive(tmp_path, "first"))
+        await lucius.until(lambda: bool(lucius.of(ResultMessage, "first")))
+        os.kill(pids[0], signal.SIGKILL)
+        await lucius.until(lambda: not alive(pids[0]))
+        lucius.deliver(directive(tmp_path, "second"))
+        await lucius.until(lambda: bool(lucius.of(ResultMessage, "second")))
+    assert [result.status for result in lucius.of(ResultMessage)] == ["SUCCEEDED", "SUCCEEDED"]
+    assert len(set(pids)) == 2

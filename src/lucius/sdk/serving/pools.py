@@ -65,6 +65,7 @@ class Hand:
         async with self._one:
             if self._child is None:
                 self._child = await self._free.get()
+                await self._child.look()
             return await self._child.call(function, *arguments)
 
 
@@ -75,13 +76,25 @@ class _Child:
         self._executor: ProcessPoolExecutor | None = None
         self._pid = 0
 
+    async def look(self) -> None:
+        """Forget a process that died while it had nothing to do: that is no fault of the next attempt."""
+        if self._executor is None:
+            return
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, os.getpid)
+        except BrokenExecutor:
+            self.end(dead=True)
+        except asyncio.CancelledError:
+            self.end()
+            raise
+
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         loop = asyncio.get_running_loop()
         try:
             executor = await self._begin(loop)
             return await loop.run_in_executor(executor, sheltered, function, *arguments)
         except BrokenExecutor:
-            self.end()
+            self.end(dead=True)
             name = getattr(function, "__name__", "the work")
             message = f"The process that ran {name} ended; it may have run out of memory."
             raise Retryable("WORKER_DIED", message) from None
@@ -98,10 +111,11 @@ class _Child:
             self._pid = await loop.run_in_executor(self._executor, os.getpid)
         return self._executor
 
-    def end(self) -> None:
+    def end(self, *, dead: bool = False) -> None:
+        """Let go of the process. `dead`: it is gone, and its number may be somebody else's by now."""
         executor, pid = self._executor, self._pid
         self._executor, self._pid = None, 0
-        if pid:
+        if pid and not dead:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if executor is not None:

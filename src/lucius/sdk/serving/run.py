@@ -29,6 +29,7 @@ from lucius.sdk.serving.meter import Meter
 from lucius.sdk.serving.pools import Processes
 from lucius.sdk.serving.ports import Attempts, Transport
 from lucius.sdk.serving.runner import Options, Runner
+from lucius.sdk.serving.scratch import sweep
 from lucius.sdk.serving.service import Service
 from lucius.sdk.serving.settings import ServiceSettings
 from lucius.sdk.serving.spans import Spans
@@ -117,6 +118,7 @@ async def running(service: Service[Any], settings: ServiceSettings) -> AsyncIter
     key = settings.key.get_secret_value() if settings.key else None
     transport = HttpTransport(settings.url, key=key, clock=now_ms, sleep=asyncio.sleep, chance=random.random)
     attempts = await open_attempts(settings.store_of(service.step_type))
+    await asyncio.to_thread(sweep, settings.scratch, time.time())
     meter, spans = Meter(service.step_type), _spans(service, settings)
     try:
         yield (
