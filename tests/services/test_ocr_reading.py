@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -168,6 +170,10 @@ def test_a_picture_too_large_to_decode_is_refused(given_file: Given) -> None:
         read_run(given_file(pdf_bytes([image_page(SHORT)]), max_picture_pixels=1000), [1])
     with pytest.raises(Final, match=r"IMAGE_TOO_LARGE.*413 × 585"):
         read_run(given_file(image_bytes(["x"], "PNG", dpi=50), max_picture_pixels=1000), [1])
+    head = b"IHDR" + struct.pack(">IIBBBBB", 50_000, 50_000, 8, 0, 0, 0, 0)
+    vast = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\r" + head + struct.pack(">I", zlib.crc32(head))
+    with pytest.raises(Final, match=r"IMAGE_TOO_LARGE.*50000 × 50000"):
+        read_run(given_file(vast + b"\0\0\0\0IDAT" + struct.pack(">I", zlib.crc32(b"IDAT"))), [1])
 
 
 @pytest.mark.parametrize("wrong", broken_pdfs())

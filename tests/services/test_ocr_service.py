@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lucius.sdk.serving.cancel import CancelToken
-from lucius.sdk.serving.outcomes import Cancelled, Final
+from lucius.sdk.serving.outcomes import Cancelled, Final, Retryable
 from lucius.sdk.serving.service import load
 from lucius.sdk.serving.trial import Trial, trial
 from lucius.services.ocr import OcrService, OcrSettings
@@ -128,3 +128,31 @@ async def test_a_page_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     service = OcrService(OcrSettings(page_seconds=0.001))
     with pytest.raises(Final, match=r"PAGE_TOO_SLOW: A page took longer than 0\.001 s"):
         await trial(service, document=b"text", directory=tmp_path)
+
+
+def _forms_within_forms(depth: int) -> bytes:
+    """A small PDF whose one page draws a form ten times, which draws another ten times, and so on."""
+    forms = [
+        f"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</F {number + 1} 0 R>>>>/Length 60>>"
+        f"stream\n{'/F Do ' * 10}\nendstream"
+        for number in range(4, 4 + depth)
+    ]
+    objects = [
+        "<</Type/Catalog/Pages 2 0 R>>",
+        "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources<</XObject<</F 4 0 R>>>>/Contents 4 0 R>>",
+        *forms,
+        "<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Length 14>>stream\n0 0 10 10 re f\nendstream",
+    ]
+    body = "".join(f"{number} 0 obj\n{each}\nendobj\n" for number, each in enumerate(objects, start=1))
+    return f"%PDF-1.7\n{body}trailer <</Root 1 0 R>>\n%%EOF\n".encode()
+
+
+async def test_a_document_that_wants_all_memory_ends_its_own_process_only(tmp_path: Path) -> None:
+    """A few kilobytes that unfold to gigabytes fail within the limit, and the next document is read."""
+    service = OcrService(OcrSettings(max_memory=256 * 1024**2))
+    with pytest.raises(Retryable) as failed:
+        await trial(service, document=_forms_within_forms(30), directory=tmp_path / "bomb")
+    assert failed.value.code == "WORKER_DIED"
+    tried = await trial(service, document=pdf_bytes([text_page("All is well.")]), directory=tmp_path / "next")
+    assert tried.text().startswith("All is well.")

@@ -21,6 +21,8 @@ _FORMATS = {
     Kind.BMP: "BMP",
     Kind.GIF: "GIF",
 }
+Image.MAX_IMAGE_PIXELS = None
+"""Our own limit counts, which an operator can raise; Pillow would call a large picture a damaged one."""
 _DEEP = ("I", "F")
 """Modes with more than eight bits a channel begin so."""
 

@@ -7,6 +7,7 @@ that neither a long PDF costs a call for each page nor a call lasts longer than 
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
@@ -43,6 +44,8 @@ _open: dict[tuple[Task, int, int], Opened] = {}
 
 def look(task: Task) -> Found:
     """Open a document and say what it is; Final if it cannot be read."""
+    if task.max_memory is not None:
+        _bound_memory(task.max_memory)
     opened = _opened(task)
     path = Path(task.path)
     return Found(
@@ -72,6 +75,13 @@ def let_go() -> None:
     """Close what is open."""
     while _open:
         _open.popitem()[1].close()
+
+
+def _bound_memory(most: int) -> None:
+    """A few kilobytes of PDF can ask for all memory there is; this process ends before the machine does."""
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def _opened(task: Task) -> Opened:

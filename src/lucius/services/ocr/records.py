@@ -45,6 +45,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     threads: int
     max_pixels: int
     max_picture_pixels: int
+    max_memory: int | None = None
+    """Bytes the process that reads may have; None: as much as there is."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

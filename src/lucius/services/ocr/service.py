@@ -83,6 +83,7 @@ class OcrService(Service[OcrPayload]):
             threads=self.settings.threads,
             max_pixels=self.settings.max_pixels,
             max_picture_pixels=self.settings.max_picture_pixels,
+            max_memory=self.settings.max_memory,
         )
 
     async def _within_time(self, step: Step[OcrPayload], function: Callable[..., T], *arguments: Any) -> T:

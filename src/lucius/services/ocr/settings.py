@@ -24,5 +24,7 @@ class OcrSettings(BaseSettings):
     """Pixels a page is rendered to at most: a larger page is rendered with fewer dots per inch."""
     max_picture_pixels: int = Field(default=120_000_000, ge=10_000)
     """Pixels of the largest picture that is decoded; a larger one is refused."""
+    max_memory: int = Field(default=4 * 1024**3, ge=256 * 1024**2)
+    """Memory of the process that reads, in bytes: a document that needs more ends it, and nothing else."""
     page_seconds: float = Field(default=180.0, gt=0)
     """How long one page may take before the document is given up."""
