@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
@@ -72,6 +73,25 @@ async def test_lucius_answers_replies(world: HttpWorld) -> None:
     world.cancel(job)
     beat = await world.transport.reply(directive, replies.heartbeat(directive, NOW, 0.5))
     assert (beat.cancel_requested, beat.lost) == (True, False)
+
+
+@pytest.mark.parametrize("hours", [-1, 0, 1])
+async def test_the_end_of_a_lease_is_told_on_our_own_clock(
+    world: HttpWorld, server: Server, hours: int
+) -> None:
+    """A machine whose clock is wrong by more than a lease still knows how much of it is left."""
+
+    def clock() -> int:
+        return int((time.time() + hours * 3600) * 1000)
+
+    await world.offer()
+    (lent,) = await world.transport.receive(["OCR"], limit=1, wait=PATIENCE)
+    directive = directive_of(lent)
+    transport = http_transport(f"http://127.0.0.1:{server.port}", clock=clock)
+    heard = await transport.reply(directive, replies.ack(directive, NOW))
+    await transport.close()
+    assert heard.lease_expires_at is not None
+    assert 10 * 60_000 < heard.lease_expires_at - clock() < 16 * 60_000
 
 
 async def test_a_lost_attempt_is_told(world: HttpWorld) -> None:

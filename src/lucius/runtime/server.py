@@ -45,7 +45,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                date_header=False,
+                date_header=True,  # by it services notice that their clock is wrong
                 backlog=4096,
                 timeout_graceful_shutdown=max(1, int(settings.drain_seconds)),
             )

@@ -13,7 +13,8 @@ refused reply does not take the others of its batch with it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
@@ -34,6 +35,9 @@ PATH: Final = "/v1/callbacks"
 MAX_BATCH: Final = 500
 BATCH_ROOM: Final = 3 * 1024 * 1024
 """Bytes; Lucius takes 4 MiB."""
+
+CLOSE_ENOUGH: Final = 5_000
+"""Milliseconds; the date of an answer is in whole seconds, and an answer may be slow."""
 
 _KINDS: Final[dict[type, str]] = {AckMessage: "ack", HeartbeatMessage: "heartbeat", ResultMessage: "result"}
 _NO_BATCH: Final = frozenset(
@@ -61,8 +65,8 @@ class _Said(msgspec.Struct, frozen=True):
     lease_expires_at: str | None = None
     cancel_requested: bool = False
 
-    def heard(self) -> Heard:
-        until = parse_iso(self.lease_expires_at) if self.lease_expires_at is not None else None
+    def heard(self, ahead: int) -> Heard:
+        until = parse_iso(self.lease_expires_at) + ahead if self.lease_expires_at is not None else None
         return Heard(verdict=self.verdict, lease_expires_at=until, cancel_requested=self.cancel_requested)
 
 
@@ -93,8 +97,9 @@ def addressed(directive: DirectiveMessage, reply: Reply, url: str) -> Callback:
 class Callbacks:
     """Sends replies; `send` may be called by many at once."""
 
-    def __init__(self, http: httpx2.AsyncClient) -> None:
+    def __init__(self, http: httpx2.AsyncClient, clock: Callable[[], int]) -> None:
         self._http = http
+        self._clock = clock
         self._gatherings: dict[str, Gathering[Callback, Heard | LuciusError]] = {}
         self._alone: set[str] = set()
 
@@ -127,7 +132,8 @@ class Callbacks:
             return [read] * len(callbacks)
         if len(read.results) != len(callbacks):
             return [stranger(response)] * len(callbacks)
-        return [_judged(one, response) for one in read.results]
+        ahead = _ahead(response, self._clock())
+        return [_judged(one, response, ahead) for one in read.results]
 
     async def _each(self, callbacks: Sequence[Callback]) -> list[Heard | LuciusError]:
         if len(callbacks) == 1:
@@ -141,18 +147,34 @@ class Callbacks:
         if isinstance(response, LuciusError):
             return response
         said = answer(response, _Said)
-        return said if isinstance(said, LuciusError) else _heard(said, response)
+        if isinstance(said, LuciusError):
+            return said
+        return _heard(said, response, _ahead(response, self._clock()))
 
 
-def _judged(one: _One, response: httpx2.Response) -> Heard | LuciusError:
+def _judged(one: _One, response: httpx2.Response, ahead: int) -> Heard | LuciusError:
     if one.answer is not None:
-        return _heard(one.answer, response)
+        return _heard(one.answer, response, ahead)
     return refusal(httpx2.Response(one.status, content=bytes(one.problem), request=response.request))
 
 
-def _heard(said: _Said, response: httpx2.Response) -> Heard | LuciusError:
+def _ahead(response: httpx2.Response, now: int) -> int:
+    """Milliseconds our clock is ahead of the other's, by the date of its answer; 0 where it is close enough.
+
+    Times of Lucius are told as times of ours: with a clock that is wrong by more than a lease, heartbeats
+    would leave too late to keep it, or without a pause.
+    """
     try:
-        return said.heard()
+        date = parsedate_to_datetime(response.headers.get("date", ""))
+    except ValueError:
+        return 0
+    ahead = now - int(date.timestamp() * 1000)
+    return ahead if abs(ahead) > CLOSE_ENOUGH else 0
+
+
+def _heard(said: _Said, response: httpx2.Response, ahead: int) -> Heard | LuciusError:
+    try:
+        return said.heard(ahead)
     except Invalid:
         return stranger(response)
 

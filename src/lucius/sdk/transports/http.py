@@ -88,7 +88,7 @@ class HttpTransport:
         trust = httpx2.create_ssl_context()  # one for both: reading all the certificates takes its time
         self._http = client(self.url, key, timeout, trust)
         self._callback_http = client(self.url, None, timeout, trust)
-        self._callbacks = Callbacks(self._callback_http)
+        self._callbacks = Callbacks(self._callback_http, clock)
         self._settlements = Gathering(self._settle, most=MOST_LOCKS)
         self._repeating = Repeating(clock=clock, sleep=sleep, chance=chance)
 
