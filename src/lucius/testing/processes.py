@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,21 @@ DEFAULTS = ("--services", "echo")
 """What a test means that does not say otherwise: a later option of the same name wins."""
 
 
+_PORTS = range(12_000, 32_000)
+"""Below what systems give to outgoing connections: a server that is killed finds its port again."""
+_tried = count()
+
+
 def free_port() -> int:
-    """A port nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+    """A port nobody listens on right now; never the same one twice in a process."""
+    # Test processes that run side by side begin at places far apart, each at one of its own.
+    first = os.getpid() * 211
+    for _ in _PORTS:
+        port = _PORTS[(first + next(_tried)) % len(_PORTS)]
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            return port
+    raise RuntimeError(f"no port of {_PORTS} is free")
 
 
 def alive(pid: int) -> bool:
