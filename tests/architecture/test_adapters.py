@@ -20,8 +20,7 @@ from lucius.adapters.ledgers.sqlite.deliveries import SqliteDeliveries
 from lucius.adapters.ledgers.sqlite.ledger import SqliteLedger
 from lucius.adapters.observed import ObservedBus
 from lucius.adapters.schematics.files import FileSchematics
-from lucius.engines.outbox.duties.due import DueJobs
-from lucius.engines.outbox.duties.retention import Retention
+from lucius.engines.outbox.due import DueJobs
 from lucius.engines.outbox.engine import OutboxEngine
 from lucius.ports.bus import Bus
 from lucius.ports.deliveries import Deliveries
@@ -30,6 +29,7 @@ from lucius.ports.engine import Engine
 from lucius.ports.keyring import Keyring
 from lucius.ports.ledger import Ledger
 from lucius.ports.schematics import Schematics
+from lucius.usecases.retention import Retention
 from tests.architecture.tree import ports
 
 

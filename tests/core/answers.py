@@ -29,37 +29,37 @@ VERDICT = {
 }  # fmt: skip
 
 GRID = """
-row   ack   beat  done  retry final stale sent  unsent early due   held  cancel force pause resume
-Qp-   ~     ~     ~     ~     ~     ~     ~     ~      =     +Qd   +Qd   +Xx    +Xx   +Hp   =
-Qd    +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Da   +Qd    =     +Qd   +Qd   +Xx    +Xx   +Hd   =
-Da    +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Da   =      =     +Dr   +Da   +Ca    +Xx   +Pa   =
-Da!   +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Da   =      =     +Ff   +Da   +Ca    +Xx   +Pa   =
-Dr    +Ii   +Ii   +Ss   +Ir   +Ff   ~     =     =      =     +Dd   +Dd   +Xx    +Xx   +Hr   =
-Dd    +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Da   +Dd    =     +Dd   +Dd   +Xx    +Xx   +Hd   =
-Ii    =     +Ii   +Ss   +Ir   +Ff   ~     =     =      =     +Ir   +Ir   +Ci    +Xx   +Pi   =
-Ii!   =     +Ii   +Ss   +Ff   +Ff   ~     =     =      =     +Ff   +Ff   +Ci    +Xx   +Pi   =
-Ir    +Ii   +Ii   +Ss   +Ir   +Ff   ~     =     =      =     +Id   +Id   +Xx    +Xx   +Hr   =
-Ir*   =     =     #     =     #     ~     =     =      =     +Id   +Id   +Xx    +Xx   +Hr   =
-Id    +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Ia   +Id    =     +Id   +Id   +Xx    +Xx   +Hd   =
-Id!   +Ii   +Ii   +Ss   +Ff   +Ff   ~     +Ia   +Id    =     +Id   +Id   +Xx    +Xx   +Hd   =
-Ia    +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Ia   =      =     +Ir   +Ia   +Ca    +Xx   +Pa   =
-Pa    +Pi   +Pi   +Ss   +Hr   +Ff   ~     +Pa   =      =     +Hr   +Pa   +Ca    +Xx   =     +Da
-Pi    =     +Pi   +Ss   +Hr   +Ff   ~     =     =      =     +Hr   +Hr   +Ci    +Xx   =     +Ii
-Pi!   =     +Pi   +Ss   +Ff   +Ff   ~     =     =      =     +Ff   +Ff   +Ci    +Xx   =     +Ii
-Hp-   ~     ~     ~     ~     ~     ~     ~     ~      =     =     =     +Xx    +Xx   =     +Qp
-Hd    +Pi   +Pi   +Ss   +Hr   +Ff   ~     =     =      =     =     =     +Xx    +Xx   =     +Qd
-Hr    +Pi   +Pi   +Ss   +Hr   +Ff   ~     =     =      =     =     =     +Xx    +Xx   =     +Dd
-Hr*   =     =     #     =     #     ~     =     =      =     =     =     +Xx    +Xx   =     +Id
-Ca    +Ci   +Ci   +Xs   +Xx   +Xf   ~     +Ca   =      =     +Xx   +Xx   =      +Xx   !     !
-Ci    =     +Ci   +Xs   +Xx   +Xf   ~     =     =      =     +Xx   +Xx   =      +Xx   !     !
-Ss*   =     =     =     #     #     t     =     =      =     =     =     !      !     !     !
-Ff*   =     =     #     #     =     t     =     =      =     =     =     !      !     !     !
-Ff    t     t     t     t     t     t     =     =      =     =     =     !      !     !     !
-Fx-   t     t     t     t     t     t     ~     ~      =     =     =     !      !     !     !
-Xx    t     t     t     t     t     t     =     =      =     =     =     =      =     !     !
-Xx-   t     t     t     t     t     t     ~     ~      =     =     =     =      =     !     !
-Xs*   =     =     =     #     #     t     =     =      =     =     =     =      =     !     !
-Xf*   =     =     #     #     =     t     =     =      =     =     =     =      =     !     !
+row   ack   beat  done  retry final stale sent  unsent early due   held  cancel force pause resume gone
+Qp-   ~     ~     ~     ~     ~     ~     ~     ~      =     +Qd   +Qd   +Xx    +Xx   +Hp   =      +Fx
+Qd    +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Da   +Qd    =     +Qd   +Qd   +Xx    +Xx   +Hd   =      +Ff
+Da    +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Da   =      =     +Dr   +Da   +Ca    +Xx   +Pa   =      +Ff
+Da!   +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Da   =      =     +Ff   +Da   +Ca    +Xx   +Pa   =      +Ff
+Dr    +Ii   +Ii   +Ss   +Ir   +Ff   ~     =     =      =     +Dd   +Dd   +Xx    +Xx   +Hr   =      +Ff
+Dd    +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Da   +Dd    =     +Dd   +Dd   +Xx    +Xx   +Hd   =      +Ff
+Ii    =     +Ii   +Ss   +Ir   +Ff   ~     =     =      =     +Ir   +Ir   +Ci    +Xx   +Pi   =      +Ff
+Ii!   =     +Ii   +Ss   +Ff   +Ff   ~     =     =      =     +Ff   +Ff   +Ci    +Xx   +Pi   =      +Ff
+Ir    +Ii   +Ii   +Ss   +Ir   +Ff   ~     =     =      =     +Id   +Id   +Xx    +Xx   +Hr   =      +Ff
+Ir*   =     =     #     =     #     ~     =     =      =     +Id   +Id   +Xx    +Xx   +Hr   =      +Ff
+Id    +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Ia   +Id    =     +Id   +Id   +Xx    +Xx   +Hd   =      +Ff
+Id!   +Ii   +Ii   +Ss   +Ff   +Ff   ~     +Ia   +Id    =     +Id   +Id   +Xx    +Xx   +Hd   =      +Ff
+Ia    +Ii   +Ii   +Ss   +Ir   +Ff   ~     +Ia   =      =     +Ir   +Ia   +Ca    +Xx   +Pa   =      +Ff
+Pa    +Pi   +Pi   +Ss   +Hr   +Ff   ~     +Pa   =      =     +Hr   +Pa   +Ca    +Xx   =     +Da    +Ff
+Pi    =     +Pi   +Ss   +Hr   +Ff   ~     =     =      =     +Hr   +Hr   +Ci    +Xx   =     +Ii    +Ff
+Pi!   =     +Pi   +Ss   +Ff   +Ff   ~     =     =      =     +Ff   +Ff   +Ci    +Xx   =     +Ii    +Ff
+Hp-   ~     ~     ~     ~     ~     ~     ~     ~      =     =     =     +Xx    +Xx   =     +Qp    +Fx
+Hd    +Pi   +Pi   +Ss   +Hr   +Ff   ~     =     =      =     =     =     +Xx    +Xx   =     +Qd    +Ff
+Hr    +Pi   +Pi   +Ss   +Hr   +Ff   ~     =     =      =     =     =     +Xx    +Xx   =     +Dd    +Ff
+Hr*   =     =     #     =     #     ~     =     =      =     =     =     +Xx    +Xx   =     +Id    +Ff
+Ca    +Ci   +Ci   +Xs   +Xx   +Xf   ~     +Ca   =      =     +Xx   +Xx   =      +Xx   !     !      +Xx
+Ci    =     +Ci   +Xs   +Xx   +Xf   ~     =     =      =     +Xx   +Xx   =      +Xx   !     !      +Xx
+Ss*   =     =     =     #     #     t     =     =      =     =     =     !      !     !     !      =
+Ff*   =     =     #     #     =     t     =     =      =     =     =     !      !     !     !      =
+Ff    t     t     t     t     t     t     =     =      =     =     =     !      !     !     !      =
+Fx-   t     t     t     t     t     t     ~     ~      =     =     =     !      !     !     !      =
+Xx    t     t     t     t     t     t     =     =      =     =     =     =      =     !     !      =
+Xx-   t     t     t     t     t     t     ~     ~      =     =     =     =      =     !     !      =
+Xs*   =     =     =     #     #     t     =     =      =     =     =     =      =     !     !      =
+Xf*   =     =     #     #     =     t     =     =      =     =     =     =      =     !     !      =
 """
 
 

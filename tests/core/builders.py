@@ -82,7 +82,7 @@ ROWS: dict[str, Callable[[], Story]] = {
 
 COLUMNS = (
     "ack", "beat", "done", "retry", "final", "stale", "sent", "unsent", "early", "due", "held", "cancel",
-    "force", "pause", "resume",
+    "force", "pause", "resume", "gone",
 )  # fmt: skip
 
 
@@ -109,5 +109,6 @@ def command(column: str, job: Job) -> tuple[cmd.Command, int]:
         "force": (cmd.Cancel(force=True), soon),
         "pause": (cmd.Pause(), soon),
         "resume": (cmd.Resume(), soon),
+        "gone": (cmd.GiveUp(reason="closed"), soon),
     }
     return asked[column]

@@ -59,7 +59,7 @@ def questions(job: Job) -> list[tuple[cmd.Command, int]]:
     asked: list[tuple[cmd.Command, int]] = [
         (cmd.Cancel(), now), (cmd.Cancel(force=True), now), (cmd.Pause(), now), (cmd.Resume(), now),
         (cmd.Resume(), now + HOUR), (cmd.Tick(), now), (cmd.Tick(), now + 9 * HOUR),
-        (cmd.Ack(step_id="nobody", attempt_no=1, lease_id="x"), now),
+        (cmd.Ack(step_id="nobody", attempt_no=1, lease_id="x"), now), (cmd.GiveUp(reason="closed"), now),
     ]  # fmt: skip
     if due is not None:
         every = frozenset(step.step_id for step in job.steps)

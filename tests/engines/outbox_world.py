@@ -10,11 +10,11 @@ from lucius.adapters.buses.embedded import EmbeddedBus
 from lucius.adapters.ledgers.sqlite import SqliteLedger
 from lucius.core.decide import Chance
 from lucius.core.routing import reply_topics, topics
-from lucius.engines.outbox.duties.due import DueJobs
+from lucius.dispatch.intake import Intake
+from lucius.dispatch.recovery import recover
+from lucius.dispatch.relay import Relay
+from lucius.engines.outbox.due import DueJobs
 from lucius.engines.outbox.engine import OutboxEngine
-from lucius.engines.outbox.intake import Intake
-from lucius.engines.outbox.recovery import recover
-from lucius.engines.outbox.relay import Relay
 from lucius.testing.engines import EngineHarness, FaultyBus
 from lucius.testing.jobs import Hand, render
 
@@ -46,7 +46,7 @@ class OutboxWorld(EngineHarness):
         self.due = DueJobs(self.ledger, self.bus, engine, clock=self.clock)
         self.tasks = [
             asyncio.create_task(self.relay.run(engine.note)),
-            asyncio.create_task(Intake(self.bus, engine, sleep=asyncio.sleep).run()),
+            asyncio.create_task(Intake(self.bus, engine.report, sleep=asyncio.sleep).run()),
         ]
         await recover(self.ledger, self.relay)
 

@@ -9,9 +9,9 @@ import pytest
 from lucius.core import commands as cmd
 from lucius.core.decide import Verdict
 from lucius.core.states import JobState, StepState
-from lucius.engines.outbox.duties.retention import Retention
 from lucius.errors import Broken
 from lucius.testing.jobs import HOUR, MINUTE, SECOND, protocol
+from lucius.usecases.retention import Retention
 from tests.engines.outbox_world import OutboxWorld
 
 

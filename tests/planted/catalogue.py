@@ -91,7 +91,7 @@ DISPATCH = (
         "            early(batch.changes)\n        batch.changes = []\n",
     ),
     Plant(
-        "B4", "what was stopped is still published", "engines/outbox/relay.py",
+        "B4", "what was stopped is still published", "dispatch/relay.py",
         "        if job.state in RUNNING_JOB:\n            return\n", "        return\n",
     ),
     Plant(
@@ -103,11 +103,11 @@ DISPATCH = (
         'fields["body"] = fields["body"].encode()', 'fields["body"] = fields["body"].encode() + b" "',
     ),
     Plant(
-        "B5", "the route is computed anew for each attempt", "engines/outbox/directives.py",
+        "B5", "the route is computed anew for each attempt", "dispatch/directives.py",
         "topic=routing.topic,", 'topic=f"global-bus-p{attempt.attempt_no}",',
     ),
     Plant(
-        "B7", "every wake-up starts the probe's wait anew", "engines/outbox/relay.py",
+        "B7", "every wake-up starts the probe's wait anew", "dispatch/relay.py",
         "            elif probe_at is None:\n", "            else:\n",
     ),
     Plant(
@@ -151,7 +151,7 @@ REPLIES = (
         "return step.retry_at if state is StepState.FAILED_RETRY else None", "return None",
     ),
     Plant(
-        "C6", "nobody sweeps what is due", "engines/outbox/duties/due.py",
+        "C6", "nobody sweeps what is due", "engines/outbox/due.py",
         "ids = await self._ledger.due(self._clock(), self._page)", "ids: list[str] = []",
     ),
     Plant(

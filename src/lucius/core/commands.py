@@ -65,6 +65,12 @@ class Cancel(Command, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class GiveUp(Command, frozen=True, kw_only=True):
+    """Whatever drove the job is gone for good: end it."""
+
+    reason: str
+
+
 class Pause(Command, frozen=True, kw_only=True):
     """Start nothing new."""
 

@@ -232,6 +232,8 @@ def _on_resumed(job: Job, event: ev.JobResumed) -> Job:
 
 
 def _unfrozen(step: Step, event: ev.JobResumed) -> Step:
+    if step.state is StepState.FAILED_RETRY:  # it has waited long enough
+        return replace(step, retry_at=event.at, updated_at=event.at)
     if step.state is not StepState.DISPATCHING:
         return step
     old = _attempt(step)

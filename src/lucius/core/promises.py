@@ -112,7 +112,7 @@ def _check_outcome(job: Job, findings: _Findings) -> None:
     if job.state is JobState.SUCCEEDED:
         findings.check("S5", won, f"SUCCEEDED with steps {states}")
     elif job.state is JobState.FAILED_FINAL:
-        late = job.error is not None and job.error.code == "DEADLINE_EXCEEDED"
+        late = job.error is not None and job.error.code in ("DEADLINE_EXCEEDED", "ENGINE_GAVE_UP")
         findings.check("S5", job.error is not None, "FAILED_FINAL without an error")
         findings.check("S5", failed or late, f"FAILED_FINAL, but no step failed: {states}")
     elif job.state is JobState.CANCELLED:

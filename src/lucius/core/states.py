@@ -81,7 +81,7 @@ JOB_TRANSITIONS: dict[str, frozenset[tuple[JobState, JobState]]] = {
     # QUEUED: a retried job that inherits all it needs. A result implies the ACK, so no other start.
     "job.succeeded": frozenset({(old, J.SUCCEEDED) for old in (J.QUEUED, J.IN_PROGRESS, J.PAUSING)}),
     "job.failed": frozenset(
-        {(old, J.FAILED_FINAL) for old in (J.QUEUED, J.DISPATCHING, J.IN_PROGRESS, J.PAUSING)}
+        {(old, J.FAILED_FINAL) for old in (J.QUEUED, J.DISPATCHING, J.IN_PROGRESS, J.PAUSING, J.PAUSED)}
     ),
 }
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _SUCCEEDED = StepState.SUCCEEDED
 PUBLISH_GRACE = 2_000
-"""How long the fast path may take to publish before the sweep does it."""
+"""How long the fast path may take to start or to publish before a sweep looks into it."""
 
 
 def backoff(schedule: Sequence[int], failures: int, jitter: float, spread: float) -> int:
@@ -41,8 +41,8 @@ def due_at(job: Job) -> int | None:
 def _timer(job: Job, step: Step, *, running: bool) -> int | None:
     state, attempt = step.state, step.attempt
     if attempt is None:
-        delayed = running and state is StepState.PENDING and step.index == job.current_index
-        return job.order.not_before if delayed else None
+        ready = running and state is StepState.PENDING and step.index == job.current_index
+        return _start(job) if ready else None
     if state is StepState.IN_PROGRESS:
         return attempt.lease_expires_at
     if state is StepState.AWAITING_ACK:
@@ -52,6 +52,12 @@ def _timer(job: Job, step: Step, *, running: bool) -> int | None:
     if state is StepState.DISPATCHING:
         return min(attempt.publish_due_at, attempt.dispatch_deadline_at)
     return step.retry_at if state is StepState.FAILED_RETRY else None
+
+
+def _start(job: Job) -> int:
+    """When a step that is ready should have begun. Whoever drives the job has a moment to begin it."""
+    later = job.order.not_before
+    return later if later is not None and later > job.updated_at else job.updated_at + PUBLISH_GRACE
 
 
 def in_flight(job: Job) -> bool:

@@ -25,13 +25,12 @@ from lucius.adapters.observed import ObservedBus
 from lucius.adapters.schematics.files import FileSchematics
 from lucius.adapters.schematics.watch import WatchFiles
 from lucius.core.routing import reply_topics, topics
-from lucius.engines.outbox.directives import Directives
-from lucius.engines.outbox.duties.due import DueJobs
-from lucius.engines.outbox.duties.retention import Retention
+from lucius.dispatch.directives import Directives
+from lucius.dispatch.intake import Intake
+from lucius.dispatch.recovery import recover
+from lucius.dispatch.relay import Relay
+from lucius.engines.outbox.due import DueJobs
 from lucius.engines.outbox.engine import OutboxEngine
-from lucius.engines.outbox.intake import Intake
-from lucius.engines.outbox.recovery import recover
-from lucius.engines.outbox.relay import Relay
 from lucius.entrypoints.api.app import create_app
 from lucius.entrypoints.api.services import Services
 from lucius.errors import Invalid
@@ -61,6 +60,7 @@ from lucius.usecases.directives import DirectiveDesk
 from lucius.usecases.explain import Explain
 from lucius.usecases.query import Hub, Query
 from lucius.usecases.report import Report
+from lucius.usecases.retention import Retention
 from lucius.usecases.submit import Submit
 from lucius.webhooks import guard
 from lucius.webhooks.keyfile import open_signer
@@ -172,7 +172,9 @@ def build(settings: Settings, *, on_failure: OnFailure | None = None) -> Lucius:
         traces=watching.traces,
         hub=watching.hub,
         duties=_duties(settings, access, driving),
-        intakes=tuple(Intake(driving.observed_bus, engine, sleep=nature.sleep) for _ in range(INTAKES)),
+        intakes=tuple(
+            Intake(driving.observed_bus, engine.report, sleep=nature.sleep) for _ in range(INTAKES)
+        ),
         sender=sender,
         echo=_echo(settings, driving),
         workers=workers(settings, access.secrets.root, access.worker_keys),

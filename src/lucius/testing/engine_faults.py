@@ -229,8 +229,8 @@ class EngineFaults:
         await harness.bus.publish([_reply(good, b'{"type":"RESULT"}'), _reply(good, b"\xff")])
         await harness.deliver(directive)
         assert (await harness.take()).step_type == "EMBEDDING"
-        assert len(await harness.bus.dead_letters()) == 2
         assert (await harness.step(job)).state is StepState.SUCCEEDED
+        assert len(await harness.bus.dead_letters()) == 2
 
     async def test_time_alone_changes_nothing_that_is_over(self, harness: EngineHarness) -> None:
         """S1: sweeps and late replies leave a finished job as it is."""

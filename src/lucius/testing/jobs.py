@@ -16,7 +16,7 @@ from lucius.core.job import Attempt, Fault, Job, Order, Step, StepResult
 from lucius.core.protocol import Protocol, StepRecipe
 from lucius.core.routing import RoutingPolicy, route
 from lucius.core.timing import due_at
-from lucius.engines.outbox.directives import Directives
+from lucius.dispatch.directives import Directives
 from lucius.ports.ledger import Change, Claim
 
 START = 1_769_508_120_000

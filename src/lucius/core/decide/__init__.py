@@ -18,7 +18,7 @@ from lucius.core.decide.control import cancel, pause, resume
 from lucius.core.decide.draft import Chance, Decision, Draft, Verdict
 from lucius.core.decide.opening import open_job
 from lucius.core.decide.replies import ack, heartbeat, result
-from lucius.core.decide.timers import publish_failed, published, tick
+from lucius.core.decide.timers import give_up, publish_failed, published, tick
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,7 @@ _RULES: dict[type[cmd.Command], Callable[[Draft, Any], Verdict]] = {
     cmd.Published: published,
     cmd.PublishFailed: publish_failed,
     cmd.Tick: tick,
+    cmd.GiveUp: give_up,
     cmd.Cancel: cancel,
     cmd.Pause: pause,
     cmd.Resume: resume,

@@ -26,7 +26,10 @@ class Verdict(Name):
 
 
 class Chance(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a decision may draw on: an id for a lease, and a number in [0, 1) for jitter."""
+    """What a decision may draw on: an id for a lease, and a number in [0, 1) for jitter.
+
+    Without a lease id nothing starts: a step that is ready stays so until a decision may draw one.
+    """
 
     lease_id: str
     spread: float = 0.5

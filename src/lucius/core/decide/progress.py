@@ -44,7 +44,9 @@ def start_ready(draft: Draft) -> None:
 
 
 def create_attempt(draft: Draft, step: Step) -> None:
-    """One more try, with a lease of its own."""
+    """One more try, with a lease of its own, if this decision may draw one."""
+    if not draft.chance.lease_id:
+        return
     order = draft.job.order
     recipe = order.protocol.steps[step.index]
     draft.emit(

@@ -29,6 +29,7 @@ LEASE_EXPIRED = Fault(code="LEASE_EXPIRED", message="The service stopped reporti
 DISPATCH_DEADLINE = Fault(
     code="DISPATCH_DEADLINE", message="The bus did not take the directive before the dispatch deadline."
 )
+GAVE_UP = "ENGINE_GAVE_UP"
 DEADLINE = Fault(code="DEADLINE_EXCEEDED", message="The job took longer than its protocol allows.")
 
 
@@ -72,7 +73,7 @@ def tick(draft: Draft, command: cmd.Tick) -> Verdict:
     if job.terminal or job.state is JobState.PAUSED:
         return Verdict.DUPLICATE
     if job.deadline_at is not None and job.paused_at is None and draft.now >= job.deadline_at:
-        _miss_deadline(draft)
+        _end(draft, "deadline", DEADLINE)
     for index in range(len(job.steps)):
         if draft.job.terminal:
             break
@@ -133,16 +134,24 @@ def _unsent(draft: Draft, step: Step, attempt: Attempt) -> None:
         draft.republish.append(step.index)
 
 
-def _miss_deadline(draft: Draft) -> None:
+def give_up(draft: Draft, command: cmd.GiveUp) -> Verdict:
+    """Nothing drives this job any more, so it ends here, whatever it was waiting for."""
+    if draft.job.terminal:
+        return Verdict.DUPLICATE
+    _end(draft, "engine", Fault(code=GAVE_UP, message=command.reason))
+    return Verdict.ACCEPTED
+
+
+def _end(draft: Draft, track: str, error: Fault) -> None:
     if draft.job.state is JobState.CANCELLING:
         finish_cancel(draft, None)
         return
     for step in draft.job.steps:
         if step.state in ACTIVE_STEP:
-            fail_step(draft, step, "deadline", DEADLINE)
+            fail_step(draft, step, track, error)
             return
     cancel_open_steps(draft)
-    draft.emit(ev.JobFailed, error=DEADLINE)
+    draft.emit(ev.JobFailed, error=error)
 
 
 def _current(draft: Draft, step_id: str, attempt_no: int) -> Step | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lucius.core.events import Event
     from lucius.core.job import Job, Order
-    from lucius.engines.outbox.relay import Relay
+    from lucius.dispatch.relay import Relay
     from lucius.errors import LuciusError
     from lucius.ports.deliveries import NewDelivery
     from lucius.ports.ledger import Ledger, OutboxRow

@@ -7,11 +7,11 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lucius.core.decide import Chance
-from lucius.engines.outbox.duties.due import DueJobs
+from lucius.dispatch.intake import Intake
+from lucius.dispatch.recovery import recover
+from lucius.dispatch.relay import Relay
+from lucius.engines.outbox.due import DueJobs
 from lucius.engines.outbox.engine import OutboxEngine
-from lucius.engines.outbox.intake import Intake
-from lucius.engines.outbox.recovery import recover
-from lucius.engines.outbox.relay import Relay
 from lucius.errors import Broken, LuciusError
 from lucius.testing.jobs import START, render
 from lucius.testing.simulation.flaky import FlakyBus
@@ -87,7 +87,7 @@ class Life:
     async def _main(self) -> None:
         self._start(self._relay.run(self.engine.note))
         for _ in range(2):
-            self._start(Intake(self.bus, self.engine, sleep=nap).run())
+            self._start(Intake(self.bus, self.engine.report, sleep=nap).run())
         await recover(self.ledger, self._relay, page=2)
         while True:
             if not (await self._due.run_once()).more:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lucius.ports.duties import Report
 
 if TYPE_CHECKING:
-    from lucius.engines.outbox.relay import Relay
+    from lucius.dispatch.relay import Relay
     from lucius.ports.ledger import Ledger
 
 

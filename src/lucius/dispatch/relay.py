@@ -17,7 +17,7 @@ from lucius.core import events as ev
 from lucius.core.fairness import FairQueue
 from lucius.core.job import Fault
 from lucius.core.states import RUNNING_JOB
-from lucius.engines.outbox.directives import message_id
+from lucius.dispatch.directives import message_id
 from lucius.errors import LuciusError
 from lucius.ports.bus import Message
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from lucius.core.routing import reply_topics
@@ -13,9 +14,11 @@ from lucius.wire.replies import command_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from lucius.engines.outbox.engine import OutboxEngine
+    from lucius.core.commands import Reply
     from lucius.ports.bus import Bus, Delivery, Message
     from lucius.wire.messages import ReplyMessage
+
+    Judge = Callable[[str, str, Reply], Awaitable[object]]
 
 REPLIES = Subscription(name="lucius", topics=reply_topics())
 PAUSE = 1.0
@@ -28,14 +31,17 @@ class Intake:
     def __init__(
         self,
         bus: Bus,
-        engine: OutboxEngine,
+        report: Judge,
         *,
         sleep: Callable[[float], Awaitable[None]],
         batch: int = 500,
         wait: float = 5.0,
+        subscription: Subscription = REPLIES,
     ) -> None:
+        """`report` is called for a whole batch before the first of its answers is awaited."""
         self._bus = bus
-        self._engine = engine
+        self._report = report
+        self._subscription = subscription
         self._sleep = sleep
         self._batch = batch
         self._wait = wait
@@ -44,26 +50,39 @@ class Intake:
         """Judge replies until cancelled. Several of these may run side by side."""
         while True:
             try:
-                deliveries = await self._bus.receive(REPLIES, limit=self._batch, wait=self._wait)
+                deliveries = await self._bus.receive(self._subscription, limit=self._batch, wait=self._wait)
                 await self._judge(deliveries)
             except Unavailable:  # what was not settled comes again, and is then a duplicate
                 await self._sleep(PAUSE)
 
     async def _judge(self, deliveries: list[Delivery]) -> None:
-        settlements, answers = [], []
+        settlements, judged = [], []
         for delivery in deliveries:
-            outcome, reason = Settlement.COMPLETE, ""
             try:
                 reply = _read(delivery.message)
-                command = command_of(reply)
-                answers.append((command, self._engine.judge(reply.tenant_id, reply.job_id, command)))
+                answer = self._report(reply.tenant_id, reply.job_id, command_of(reply))
             except (Invalid, Broken) as error:  # one reply that cannot be judged does not stop the others
-                outcome, reason = Settlement.DEAD_LETTER, f"{error.code}: {error.message}"
-            settlements.append(Settle(lock_token=delivery.lock_token, outcome=outcome, reason=reason))
-        for command, answer in answers:
-            self._engine.heard(command, await answer)
+                settlements.append(_aside(delivery, error))
+            else:
+                judged.append((delivery, answer))
+        answers = await asyncio.gather(*(answer for _, answer in judged), return_exceptions=True)
+        failures: list[BaseException] = []
+        for (delivery, _), found in zip(judged, answers, strict=True):
+            if isinstance(found, (Invalid, Broken)):
+                settlements.append(_aside(delivery, found))
+            elif isinstance(found, BaseException):
+                failures.append(found)
+            else:
+                settlements.append(Settle(lock_token=delivery.lock_token, outcome=Settlement.COMPLETE))
         if settlements:
             await self._bus.settle(settlements)
+        for failure in failures:  # unsettled, so it comes again
+            raise failure
+
+
+def _aside(delivery: Delivery, error: Invalid | Broken) -> Settle:
+    reason = f"{error.code}: {error.message}"
+    return Settle(lock_token=delivery.lock_token, outcome=Settlement.DEAD_LETTER, reason=reason)
 
 
 def _read(message: Message) -> ReplyMessage:
