@@ -150,3 +150,30 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
             if step.step_id == step_id:
                 return step
         return None
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """Everything about a job that is not its order: what moves."""
+
+    state: JobState
+    steps: tuple[Step, ...]
+    version: int
+    updated_at: int
+    completed_at: int | None = None
+    error: Fault | None = None
+    final_output: Ref | None = None
+    deadline_at: int | None = None
+    paused_at: int | None = None
+    cancel_requested_at: int | None = None
+
+    def of(self, order: Order) -> Job:
+        """The job of that order which stands so."""
+        return Job(order=order, **{name: getattr(self, name) for name in _MOVING})
+
+
+_MOVING = Standing.__struct_fields__
+
+
+def standing(job: Job) -> Standing:
+    """How a job stands, without its order."""
+    return Standing(**{name: getattr(job, name) for name in _MOVING})

@@ -5,24 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucius.core import commands as cmd
-from lucius.core.admission import Counts, Limits, admit
 from lucius.core.decide import Chance, Decision, Verdict, decide, open_job
 from lucius.core.states import JobState
+from lucius.dispatch.changes import Changes, require_slot
 from lucius.ports.engine import Answer
 from lucius.ports.ledger import Change, Claim, Opened, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
-    from lucius.core.events import Event
+    from lucius.core.admission import Limits
     from lucius.core.job import Job, Order
+    from lucius.dispatch.changes import Render, Tell
     from lucius.dispatch.relay import Relay
     from lucius.errors import LuciusError
-    from lucius.ports.deliveries import NewDelivery
-    from lucius.ports.ledger import Ledger, OutboxRow
-
-    Render = Callable[[Job, int], OutboxRow]
-    Tell = Callable[[Job | None, Job, Sequence[Event]], tuple[NewDelivery, ...]]
+    from lucius.ports.ledger import Ledger
 
 #: Commands that never lead to a new attempt or a wait, so that nothing is drawn for them.
 _DRAWS_NOTHING = frozenset({cmd.Published, cmd.Ack, cmd.Heartbeat})
@@ -46,8 +43,7 @@ class OutboxEngine:
         """`untraced` is told of replies without an event: the kind of reply and its verdict."""
         self._ledger = ledger
         self._relay = relay
-        self._render = render
-        self._tell = tell
+        self._change = Changes(render, tell)
         self._clock = clock
         self._chance = chance
         self._untraced = untraced
@@ -56,7 +52,7 @@ class OutboxEngine:
         """Accept an order, or find the job that has its key."""
 
         def opener(usage: Usage) -> Change:
-            self._admit(limits, usage, order.routing.mode)
+            require_slot(limits, usage, order.routing.mode)
             decision = open_job(order, self._chance())
             return self._change(None, decision)
 
@@ -100,7 +96,7 @@ class OutboxEngine:
 
         def judge(job: Job, usage: Usage) -> Change:
             if isinstance(command, cmd.Resume) and job.state is JobState.PAUSED:
-                self._admit(limits, usage, job.order.routing.mode)
+                require_slot(limits, usage, job.order.routing.mode)
             return self._decided(job, command)
 
         return _answered(self._ledger.change(job_id, judge))
@@ -128,23 +124,6 @@ class OutboxEngine:
     def _decided(self, job: Job, command: cmd.Command) -> Change:
         chance = _UNUSED if type(command) in _DRAWS_NOTHING else self._chance()
         return self._change(job, decide(job, command, self._clock(), chance))
-
-    def _change(self, before: Job | None, decision: Decision) -> Change:
-        job = decision.job
-        return Change(
-            decision=decision,
-            outbox=tuple(self._render(job, index) for index in decision.created) if decision.created else (),
-            deliveries=self._tell(before, job, decision.events) if job.order.callback_urls else (),
-        )
-
-    @staticmethod
-    def _admit(limits: Limits, usage: Usage, mode: str) -> None:
-        counts = Counts(
-            tenant=usage.tenant_jobs, system=usage.system_jobs, tenant_burst=usage.tenant_burst_jobs
-        )
-        refusal = admit(limits, counts, mode)
-        if refusal is not None:
-            raise refusal
 
 
 async def _answered(committed: Awaitable[Change | None]) -> Answer:

@@ -10,9 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from lucius.core import events as ev
-from lucius.core.job import Fault, Job, Order, Ref, Step
+from lucius.core.job import Job, Order, Standing
 from lucius.core.protocol import Protocol
-from lucius.core.states import JobState
 from lucius.core.timing import due_at
 from lucius.ports.ledger import OutboxRow
 
@@ -31,28 +30,12 @@ OUTBOX = ("job_id", "step_index", "attempt_no", "topic", "priority", "created_at
 OUTBOX_READ = (*OUTBOX, "tenant_id", "step_id", "lease_id", "subject", "lane", "mode")
 
 
-class Moving(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The body of a job row: everything about a job that is not its order."""
-
-    state: JobState
-    steps: tuple[Step, ...]
-    version: int
-    updated_at: int
-    completed_at: int | None = None
-    error: Fault | None = None
-    final_output: Ref | None = None
-    deadline_at: int | None = None
-    paused_at: int | None = None
-    cancel_requested_at: int | None = None
-
-
-_MOVING = Moving.__struct_fields__
 _NO_PROTOCOL = Protocol(protocol_id="", version="", request_type="", steps=())
 
 _encode = msgspec.json.Encoder().encode
 _order = msgspec.json.Decoder(Order)
 _event: msgspec.json.Decoder[ev.Event] = msgspec.json.Decoder(ev.AnyEvent)
-_moving = msgspec.json.Decoder(Moving)
+_moving = msgspec.json.Decoder(Standing)
 _protocol = msgspec.json.Decoder(Protocol)
 
 
@@ -84,7 +67,7 @@ def order_row(order: Order, claim_key: str) -> Row:
 def job_row(job: Job) -> Row:
     """JOB_FIXED + JOB_MOVING."""
     order = job.order
-    moving = Moving(
+    moving = Standing(
         state=job.state, steps=job.steps, version=job.version, updated_at=job.updated_at,
         completed_at=job.completed_at, error=job.error, final_output=job.final_output,
         deadline_at=job.deadline_at, paused_at=job.paused_at, cancel_requested_at=job.cancel_requested_at,
@@ -123,8 +106,7 @@ def read_protocol(body: str) -> Protocol:
 def read_job(order_body: str, protocol_body: str, moving_body: str) -> Job:
     """A job from its three bodies."""
     order = replace(_order.decode(order_body), protocol=read_protocol(protocol_body))
-    moving = _moving.decode(moving_body)
-    return Job(order=order, **{name: getattr(moving, name) for name in _MOVING})
+    return _moving.decode(moving_body).of(order)
 
 
 def read_outbox(row: Row) -> OutboxRow:
