@@ -1,4 +1,4 @@
-"""Opening the file: locked for one process, durable or refused."""
+"""Opening the file: locked for one process or for those that share it, durable or refused."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ PRAGMA foreign_keys = OFF;
 """
 
 
-def lock(path: Path) -> IO[str]:
-    """Hold the ledger for this process; a second one is told so."""
+def lock(path: Path, *, shared: bool = False) -> IO[str]:
+    """Hold the ledger for this process, or `shared` for those that share it; who must not is told so."""
     handle = path.with_suffix(path.suffix + ".lock").open("a+")
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         handle.close()
         message = f"{path} is in use by another Lucius; stop it or choose another data directory"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lucius.adapters.ledgers.sqlite.batch import Statement
     from lucius.core.events import Event
     from lucius.core.job import Job
-    from lucius.ports.ledger import Claim, DeadLetter, JobQuery, Judge, Listener, Opener, OutboxRow
+    from lucius.ports.ledger import Claim, DeadLetter, JobQuery, Judge, Listener, Opener, OutboxRow, Usage
 
 #: Jobs kept decoded between their changes.
 CACHE = 20_000
@@ -116,6 +116,10 @@ class SqliteLedger:
         self._refuse_if_failed()
         self._filling.raw.extend(statements)
         return self._answer(None)
+
+    def usage(self, tenant_id: str) -> Usage:
+        """What a tenant, and everybody together, holds now."""
+        return self.tally.usage(tenant_id)
 
     def on_commit(self, listener: Listener) -> None:
         """Hear of every durable batch."""
