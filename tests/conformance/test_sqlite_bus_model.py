@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
+from typing import Any, cast
 
 from lucius.adapters.buses.sqlite import SqliteBus
 from lucius.ports.bus import Bus
@@ -19,12 +20,16 @@ class SqliteMachine(BusMachine):
     async def new_bus(self) -> Bus:
         """A bus on this machine's clock, in a directory of its own."""
         self.directory = tempfile.mkdtemp(prefix="lucius-bus-")
-        tokens = count()
+        self.tokens = count()
+        return self.open()
+
+    def open(self) -> Bus:
+        """One more on the same file."""
         return SqliteBus(
             Path(self.directory) / "bus.db",
             topics=self.TOPICS,
             clock=self.now,
-            new_token=lambda: str(next(tokens)),
+            new_token=lambda: str(next(self.tokens)),
             lock_seconds=self.LOCK_MS / 1000,
             max_deliveries=self.MAX_DELIVERIES,
         )
@@ -44,3 +49,30 @@ class SqliteMachine(BusMachine):
 
 
 TestSqliteMachine = SqliteMachine.TestCase
+
+
+class Turns:
+    """Two buses on one file as one: every call goes to the other one than the call before."""
+
+    def __init__(self, *buses: Bus) -> None:
+        self._buses = buses
+        self._next = cycle(buses)
+
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(next(self._next), verb)
+
+    async def close(self) -> None:
+        """Both."""
+        for bus in self._buses:
+            await bus.close()
+
+
+class SharedMachine(SqliteMachine):
+    """Two processes' worth of buses: neither may remember anything that the file does not say."""
+
+    async def new_bus(self) -> Bus:
+        """Both on the same file."""
+        return cast("Bus", Turns(await super().new_bus(), self.open()))
+
+
+TestSharedMachine = SharedMachine.TestCase

@@ -1,1 +1,1 @@
-"""Buses: `embedded` (in this process, volatile)."""
+"""Buses: `embedded` (in this process, volatile), `sqlite` (a file that processes of one machine share)."""

@@ -189,8 +189,9 @@ class SqliteBus:
             return
         self._closed = True
         self._watch.dismiss()
-        await self._writer.close()
+        await self._writer.finish()
         self._reading.close()
+        self._writer.close()  # the last to let go tidies the file up, which a reader cannot
 
     def _worth_asking(self, place: Place) -> bool:
         """Whether a transaction would find, or has to note, anything."""

@@ -108,15 +108,19 @@ class Writer:
         future = self.submit(do)
         del future
 
-    async def close(self) -> None:
-        """Finish what was asked, then end the thread."""
+    async def finish(self) -> None:
+        """Wait until all that was asked is answered."""
         while self._busy:
             self._idle = self._idle or asyncio.Event()
             await self._idle.wait()
+
+    def close(self) -> None:
+        """End the thread and let the file go; nothing may be under way."""
         if self._committer is not None:
             self._committer.close()
             self._committer = None
-        self._connection.close()
+        with suppress(apsw.Error):  # it could not tidy up; what was committed is there all the same
+            self._connection.close()
 
     def _flush(self) -> None:
         """Stage what waits; the commit, if there is anything to commit, answers."""
