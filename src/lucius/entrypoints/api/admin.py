@@ -11,10 +11,10 @@ from lucius.entrypoints.api.asking import Api, JobId, Who, optional_body, reply
 from lucius.entrypoints.api.commands import accepted_view, shares
 from lucius.entrypoints.api.listing import TENANT, TenantPaging
 from lucius.entrypoints.api.openapi import answers, body_of
-from lucius.entrypoints.api.problems import refusal
 from lucius.entrypoints.api.protocols import protocol_list
 from lucius.entrypoints.api.requests import OutboxRetry, RedriveRequest
 from lucius.entrypoints.api.shapes import Accepted, Share
+from lucius.entrypoints.http.problems import refusal
 from lucius.ports.ledger import DeadLetter
 from lucius.security.principal import Role, require
 from lucius.security.redaction import redact_text

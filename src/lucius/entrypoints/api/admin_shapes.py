@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from lucius.entrypoints.api.problems import ProblemDocument
 from lucius.entrypoints.api.shapes import Accepted, LimitShares, Share
+from lucius.entrypoints.http.problems import ProblemDocument
 
 _IDS = {"job_id": "jobId"}
 

@@ -9,8 +9,8 @@ import msgspec
 from fastapi import Depends, Path, Request, Response
 
 from lucius.entrypoints.api.door import Call
-from lucius.entrypoints.api.requests import read
 from lucius.entrypoints.api.services import Services
+from lucius.entrypoints.http.strict import read
 from lucius.security.principal import Principal, missing
 from lucius.wire.strict_json import MAX_BYTES
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from lucius.entrypoints.api.door import MAX_BATCH_BYTES, json_answer
-from lucius.entrypoints.api.problems import document_of
-from lucius.entrypoints.api.requests import ReplyBatch, read
+from lucius.entrypoints.api.door import MAX_BATCH_BYTES
+from lucius.entrypoints.api.requests import ReplyBatch
+from lucius.entrypoints.http.incoming import json_answer
+from lucius.entrypoints.http.problems import document_of
+from lucius.entrypoints.http.strict import read
 from lucius.errors import Invalid, Problem, Unauthenticated
 from lucius.security.authenticate import bearer
 from lucius.wire.messages import decode_reply
@@ -23,7 +25,7 @@ from lucius.wire.timestamps import iso
 
 if TYPE_CHECKING:
     from lucius.entrypoints.api.door import Call, Handler
-    from lucius.entrypoints.api.problems import Answer
+    from lucius.entrypoints.http.problems import Answer
     from lucius.ports.engine import Answer as Judged
     from lucius.wire.messages import ReplyMessage
 

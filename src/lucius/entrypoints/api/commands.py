@@ -10,10 +10,12 @@ import orjson
 
 from lucius.core.payloads import section_of
 from lucius.core.states import JOB_STATUS
-from lucius.entrypoints.api.door import MAX_BATCH_BYTES, json_answer
-from lucius.entrypoints.api.problems import document_of
-from lucius.entrypoints.api.requests import CommandBatch, read
+from lucius.entrypoints.api.door import MAX_BATCH_BYTES
+from lucius.entrypoints.api.requests import CommandBatch
 from lucius.entrypoints.api.shapes import LimitShares, Plan, PlannedStep, Refusal, Share
+from lucius.entrypoints.http.incoming import json_answer
+from lucius.entrypoints.http.problems import document_of
+from lucius.entrypoints.http.strict import read
 from lucius.errors import Invalid
 from lucius.security.principal import Role, require
 from lucius.security.redaction import redact
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from lucius.core.admission import Limits
     from lucius.core.job import Order
     from lucius.entrypoints.api.door import Call
-    from lucius.entrypoints.api.problems import Answer
+    from lucius.entrypoints.http.problems import Answer
     from lucius.ports.ledger import Opened, Usage
     from lucius.security.principal import Principal
 

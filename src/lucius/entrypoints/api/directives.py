@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from lucius.entrypoints.api.door import ClientGoneError, json_answer
-from lucius.entrypoints.api.requests import ReceiveRequest, RenewRequest, SettleRequest, read
+from lucius.entrypoints.api.requests import ReceiveRequest, RenewRequest, SettleRequest
+from lucius.entrypoints.http.incoming import ClientGoneError, json_answer
+from lucius.entrypoints.http.strict import read
 from lucius.ports.bus import Settle
 from lucius.security.redaction import redact_text
 from lucius.wire.timestamps import iso
 
 if TYPE_CHECKING:
-    from lucius.entrypoints.api.door import Call, Receive
-    from lucius.entrypoints.api.problems import Answer
+    from lucius.entrypoints.api.door import Call
+    from lucius.entrypoints.http.incoming import Receive
+    from lucius.entrypoints.http.problems import Answer
     from lucius.ports.bus import Delivery
     from lucius.usecases.directives import Wanted
 

@@ -7,34 +7,22 @@ only), is it JSON (415), is it small enough (413, judged while reading). Nothing
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import Any
 
-from lucius.entrypoints.api.problems import Answer, Header, answer_to
 from lucius.entrypoints.api.services import Services
-from lucius.errors import Invalid
+from lucius.entrypoints.http.incoming import ClientGoneError, Receive, Scope, Send, send_answer, whole_body
+from lucius.entrypoints.http.problems import Answer, answer_to
 from lucius.security.loopback import check_origin
 from lucius.security.principal import Principal
 from lucius.telemetry.asgi import TRACEPARENT_KEY
 from lucius.telemetry.traces import well_formed
 from lucius.wire.strict_json import MAX_BYTES, check_content_type
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
 MAX_BATCH_BYTES = 4 * 1024 * 1024
-_JSON = (b"content-type", b"application/json")
-GUARDS: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 check_from = lru_cache(maxsize=256)(check_origin)
 """`check_origin`, once for each pair of headers that passes; refusals are judged every time."""
-
-
-class ClientGoneError(Exception):
-    """The client hung up; nobody waits for an answer."""
 
 
 class Call:
@@ -79,35 +67,7 @@ class Call:
 
     async def raw_body(self, limit: int) -> bytes:
         """The bytes of a body of at most `limit` bytes, whatever they are."""
-        announced = self.headers.get(b"content-length")
-        if announced is not None and announced.isdigit() and int(announced[:20]) > limit:
-            raise _too_large(limit)
-        message = await self.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGoneError
-        first: bytes = message.get("body", b"")
-        if not message.get("more_body", False):
-            if len(first) > limit:
-                raise _too_large(limit)
-            return first
-        return await self._rest(first, limit)
-
-    async def _rest(self, first: bytes, limit: int) -> bytes:
-        parts, size = [first], len(first)
-        more = True
-        while more:
-            if size > limit:
-                raise _too_large(limit)
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGoneError
-            part: bytes = message.get("body", b"")
-            parts.append(part)
-            size += len(part)
-            more = message.get("more_body", False)
-        if size > limit:
-            raise _too_large(limit)
-        return b"".join(parts)
+        return await whole_body(self.headers, self.receive, limit)
 
     def traceparent(self) -> str | None:
         """The span the request belongs to, if it says so in a way that can be read."""
@@ -118,11 +78,6 @@ class Call:
 
 
 Handler = Callable[[Call], Awaitable[Answer]]
-
-
-def json_answer(status: int, body: bytes, *more: Header) -> Answer:
-    """An answer in JSON."""
-    return status, body, [_JSON, *more]
 
 
 class Plain:
@@ -138,20 +93,9 @@ class Plain:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request. Every error becomes an answer."""
         try:
-            status, body, headers = await self.handler(Call(self.services, scope, receive))
+            answer = await self.handler(Call(self.services, scope, receive))
         except ClientGoneError:
             return
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets a problem document
-            status, body, headers = answer_to(error, self.services.new_id, scope["path"])
-        await send(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [*headers, (b"content-length", b"%d" % len(body)), *GUARDS],
-            }
-        )
-        await send({"type": "http.response.body", "body": body})
-
-
-def _too_large(limit: int) -> Invalid:
-    return Invalid(f"The body has more than {limit} bytes.", code="BODY_TOO_LARGE", status=413)
+            answer = answer_to(error, self.services.new_id, scope["path"])
+        await send_answer(send, answer)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucius.entrypoints.api.door import GUARDS, Call, ClientGoneError
-from lucius.entrypoints.api.problems import answer_to
+from lucius.entrypoints.api.door import Call
+from lucius.entrypoints.http.incoming import GUARDS, ClientGoneError
+from lucius.entrypoints.http.problems import answer_to
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -11,7 +11,7 @@ from fastapi.openapi.utils import get_openapi
 
 from lucius.entrypoints.api import admin_shapes, requests, shapes
 from lucius.entrypoints.api.envelope_schema import ENVELOPE
-from lucius.entrypoints.api.problems import MEDIA_TYPE, ProblemDocument
+from lucius.entrypoints.http.problems import MEDIA_TYPE, ProblemDocument
 from lucius.wire.views import JobView
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from starlette.routing import Match
 
 from lucius.core.pointer import child, shortened
 from lucius.entrypoints.api.asking import services_of
-from lucius.entrypoints.api.problems import MEDIA_TYPE, answer_to, encoded, problem
+from lucius.entrypoints.http.problems import MEDIA_TYPE, answer_to, encoded, problem
 
 _CODES = {404: "UNKNOWN_ROUTE", 405: "METHOD_NOT_ALLOWED", 413: "BODY_TOO_LARGE"}
 _DETAILS = {404: "There is no such route.", 405: "The route does not take this method; see Allow."}

@@ -1,21 +1,12 @@
-"""What callers may send besides commands: strict shapes, and refusals that point at the fault."""
+"""What callers may send besides commands: strict shapes."""
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from lucius.errors import Invalid, Problem
 from lucius.ports.bus import Settlement
-from lucius.wire.strict_json import MAX_BYTES, MAX_DEPTH, parse
-
-T = TypeVar("T")
-_BATCH_DEPTH = MAX_DEPTH + 2
-_WHERE = re.compile(r" - at `(?:key in )?\$(.*)`$")
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
-_NAMED = re.compile(r"^Object (?:missing required|contains unknown) field `([^`]+)`")
 
 Tenant = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 StepType = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
@@ -140,23 +131,3 @@ class ResultBody(ReplyBody, frozen=True, kw_only=True):
     artifacts: list[RefBody] = []
     error: FaultBody | None = None
     failure_class: Literal["RETRYABLE", "NON_RETRYABLE"] | None = None
-
-
-def read(raw: bytes, shape: type[T], *, limit: int = MAX_BYTES) -> T:
-    """The request in `raw`; raises `Invalid` with a pointer."""
-    document = parse(raw, max_bytes=limit, max_depth=_BATCH_DEPTH)
-    try:
-        return msgspec.convert(document, shape)
-    except msgspec.ValidationError as error:
-        raise _invalid(str(error)) from error
-
-
-def _invalid(text: str) -> Invalid:
-    where = _WHERE.search(text)
-    pointer = "".join(f"/{name or index}" for name, index in _STEP.findall(where[1])) if where else ""
-    words = _WHERE.sub("", text)
-    named = _NAMED.match(words)
-    if named:
-        pointer = f"{pointer}/{named[1]}"
-    problem = Problem(pointer=pointer, code="INVALID_FIELD", message=f"{words}.")
-    return Invalid(problem.message, code="INVALID_REQUEST", problems=(problem,))

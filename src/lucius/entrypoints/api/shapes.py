@@ -9,7 +9,7 @@ import msgspec
 from lucius.core.decide import Verdict
 from lucius.core.job import Fault
 from lucius.core.states import JobState, StepState
-from lucius.entrypoints.api.problems import ProblemDocument
+from lucius.entrypoints.http.problems import ProblemDocument
 from lucius.usecases.explain_words import Kind
 from lucius.wire.views import JobStatus, JobSummary, Links, StepView
 
