@@ -22,8 +22,10 @@ HOST ?= 127.0.0.1
 PORT ?= 8700
 DATA ?= ./data
 
-# Extra words for pytest: `make test ARGS="tests/core -x"`.
+# Extra words for pytest: `make test ARGS="tests/core -x"`; with `-n0` among them it is one process.
 ARGS ?=
+# Tests wait for much of their time, so two processes share them, a file at a time, the longest first.
+SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo up test check lint types imports format bench proof docs lock clean setup parts
@@ -39,7 +41,7 @@ up: $(STAMP) ## Keep one running on 127.0.0.1:8700 (HOST, PORT, DATA)
 	@$(BIN)/lucius up --host $(HOST) --port $(PORT) --data $(DATA)
 
 test: $(STAMP) $(PARTS_STAMP) ## Run the test suite (ARGS="tests/core -x" for a part)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 check: lint types imports test ## Exactly what CI runs: lint, types, architecture, tests
 

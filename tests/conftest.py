@@ -5,18 +5,38 @@ in the commit. `proof` searches anew each time, for longer; a failure prints the
 LUCIUS_EXAMPLES scales either.
 
 `azurite` and `s3` start when the first test asks for them and serve the whole run: tests keep apart by
-tables, containers and buckets of their own.
+tables, containers and buckets of their own. Test processes side by side (`make test`) have one each.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from lucius.testing import parts
+
+# How wide the terminal is that runs the tests is not for what they start to know.
+for _size in ("COLUMNS", "LINES"):
+    os.environ.pop(_size, None)
+
+LONGEST_FIRST = (
+    "planted/test_planted.py",
+    "simulation/test_simulation.py",
+    "api/test_schemathesis.py",
+    "cli/test_cli_jobs.py",
+    "scaffold/test_tutorial.py",
+    "acceptance/test_reference_services.py",
+    "cli/test_cli_alone.py",
+    "acceptance/test_kill.py",
+    "conformance_kit/test_right_services.py",
+    "serving/test_service_process.py",
+    "docs/test_runnable.py",
+)
+"""Of files that are dealt out to test processes, these go first: none is left with a long one at the end."""
 
 _CI_EXAMPLES = 60
 _PROOF_EXAMPLES = 2_000
@@ -46,6 +66,15 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Side by side, the longest files begin."""
+    if hasattr(config, "workerinput"):
+        here = Path(__file__).parent
+        places = {here / name: place for place, name in enumerate(LONGEST_FIRST)}
+        assert all(path.is_file() for path in places), "LONGEST_FIRST names a file that is not there"
+        items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from lucius.entrypoints.cli.commands.serving import free_port
+from lucius.testing.processes import free_port
 
 PROGRAM = [sys.executable, "-m", "lucius.entrypoints.cli"]
 PATIENCE = 60.0

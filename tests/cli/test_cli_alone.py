@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lucius.entrypoints.cli.app import run
-from lucius.entrypoints.cli.commands.serving import free_port
+from lucius.testing.processes import free_port
 from tests.cli.conftest import PATIENCE, PROGRAM, Program, Server, environment
 
 

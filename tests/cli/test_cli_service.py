@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from lucius.entrypoints.cli.commands.serving import free_port
-from lucius.testing.processes import await_that
+from lucius.testing.processes import await_that, free_port
 from tests.cli.conftest import PATIENCE, PROGRAM, Program, Server, environment
 
 MODULE = '''

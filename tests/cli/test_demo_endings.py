@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from lucius.entrypoints.cli.child import tail
-from lucius.entrypoints.cli.commands.serving import free_port
+from lucius.testing.processes import free_port
 from tests.cli.conftest import PATIENCE, PROGRAM, Program, environment
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import lucius
+from tests.cores import share
 from tests.planted.catalogue import CATALOGUE, SIMULATION, Plant
 from tests.planted.sdk_catalogue import SCHEDULES, SDK_CATALOGUE
 
@@ -20,7 +21,13 @@ SOURCE = Path(lucius.__file__).parent
 ROOT = Path(__file__).parents[2]
 LONGEST = 120.0
 PLANTS = CATALOGUE + SDK_CATALOGUE
-SURROUNDINGS = {"PYTHONDONTWRITEBYTECODE": "1", "LUCIUS_TEST_PATIENCE": "8"}
+SURROUNDINGS = {
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "LUCIUS_TEST_PATIENCE": "8",
+    # only what the named tests need: the other plugins take longer to load than most of those tests to run
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTEST_PLUGINS": "pytest_asyncio.plugin",
+}
 
 
 def noticed(plant: Plant | None, directory: Path, command: tuple[str, ...]) -> tuple[bool, str]:
@@ -50,7 +57,7 @@ def noticed(plant: Plant | None, directory: Path, command: tuple[str, ...]) -> t
 @pytest.fixture(scope="module")
 def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[Plant, Future[tuple[bool, str]]]:
     """Every plant tried, as many at a time as there are cores."""
-    pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+    pool = ThreadPoolExecutor(max_workers=share())
     tried = {
         plant: pool.submit(noticed, plant, tmp_path_factory.mktemp(plant.trap), plant.found_by)
         for plant in PLANTS

@@ -8,11 +8,12 @@ import sys
 
 import pytest
 
+from tests.cores import share
 from tests.serving.fault_world import replay, run_schedules
 
 SCHEDULES = 400
 MANY = 100_000
-WORKERS = os.cpu_count() or 1
+WORKERS = share()
 
 
 def search(first: int, schedules: int) -> None:

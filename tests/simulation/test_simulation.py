@@ -9,10 +9,11 @@ import sys
 import pytest
 
 from lucius.testing.simulation import run_schedule
+from tests.cores import share
 
 SCHEDULES = 10_000
 MANY = 1_000_000
-WORKERS = os.cpu_count() or 1
+WORKERS = share()
 
 
 def search(first: int, schedules: int) -> None:
