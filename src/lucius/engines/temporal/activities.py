@@ -1,0 +1,53 @@
+"""What a workflow may do: ask the invoker. Nothing else leaves the worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from lucius.core.admission import Limits
+from lucius.core.commands import Cancel
+from lucius.errors import LuciusError
+from lucius.ports.invoker import Advance, Advanced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from lucius.ports.invoker import Invoker
+
+CANCELLED_THERE = "The workflow was cancelled in Temporal."
+
+
+class InvokerActivities:
+    """The invoker's calls as activities. Any failure is tried again: what is asked is safe to repeat."""
+
+    def __init__(self, invoker: Invoker) -> None:
+        self._invoker = invoker
+
+    def all(self) -> list[Callable[..., Any]]:
+        """For the worker."""
+        return [self.advance, self.cancel]
+
+    @activity.defn
+    async def advance(self, ask: Advance) -> Advanced:
+        """Go on with a job."""
+        try:
+            return await self._invoker.advance(ask)
+        except LuciusError as error:
+            raise _known(error) from error
+
+    @activity.defn
+    async def cancel(self, tenant_id: str, job_id: str) -> None:  # noqa: ARG002  shown in the history
+        """Tell the ledger of a cancellation that came from Temporal."""
+        try:
+            await self._invoker.control(job_id, Cancel(reason=CANCELLED_THERE), Limits())
+        except LuciusError as error:
+            raise _known(error) from error
+
+
+def _known(error: LuciusError) -> ApplicationError:
+    """An error people can read in Temporal, by its code."""
+    return ApplicationError(error.message, type=error.code)

@@ -1,0 +1,59 @@
+"""A client of Temporal: where, as whom, with our records and our traces. It connects when first used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from temporalio.client import Client
+from temporalio.service import TLSConfig
+
+from lucius.engines.temporal.converter import DATA_CONVERTER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from temporalio.client import Interceptor
+    from temporalio.runtime import Runtime
+
+
+class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Where Temporal is and how to be let in."""
+
+    address: str
+    namespace: str = "default"
+    api_key: str | None = None
+    tls: bool = False
+    client_certificate: bytes | None = None
+    client_key: bytes | None = None
+    server_ca: bytes | None = None
+
+    def __repr__(self) -> str:
+        """Without credentials."""
+        return f"Whereabouts({self.namespace} at {self.address})"
+
+
+async def connect(
+    where: Whereabouts, *, interceptors: Sequence[Interceptor] = (), runtime: Runtime | None = None
+) -> Client:
+    """A client that needs no server yet: a process may start before Temporal does."""
+    return await Client.connect(
+        where.address,
+        namespace=where.namespace,
+        api_key=where.api_key,
+        tls=_tls(where),
+        data_converter=DATA_CONVERTER,
+        interceptors=interceptors,
+        runtime=runtime,
+        lazy=True,
+    )
+
+
+def _tls(where: Whereabouts) -> TLSConfig | bool:
+    if where.client_certificate or where.server_ca:
+        return TLSConfig(
+            server_root_ca_cert=where.server_ca,
+            client_cert=where.client_certificate,
+            client_private_key=where.client_key,
+        )
+    return where.tls

@@ -1,0 +1,84 @@
+"""The drift check: rows and workflows compared, and what differs put right.
+
+    overdue     an open job that should have moved by now: its workflow is nudged, and asks
+    closed      an open job whose workflow has ended: the job is ended too, with the reason
+    left open   a job that is over whose workflow is not: it is nudged, and ends
+
+The first two come from the ledger's due times, so they cost what is due and no more; the last from
+Temporal's list of open workflows, and so do closed workflows of jobs on which no clock runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from lucius.core.states import JobState
+from lucius.engines.temporal.signalling import NEVER
+from lucius.ports.duties import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucius.engines.temporal.closing import Closing
+    from lucius.engines.temporal.signalling import WorkflowSignals
+    from lucius.ports.ledger import Ledger
+
+PATIENCE = 10_000
+"""Milliseconds a workflow may be late before somebody looks."""
+FIRST_REST, LONGEST_REST = 10_000, 600_000
+"""Milliseconds between two nudges of one job, doubled each time: a worker that is away hears few, not many."""
+
+
+class Overdue:
+    """A duty of the invoker: jobs that should have moved by now."""
+
+    name = "drift-overdue"
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        signals: WorkflowSignals,
+        closing: Closing,
+        *,
+        clock: Callable[[], int],
+        patience: int = PATIENCE,
+        interval: float = 5.0,
+        page: int = 500,
+    ) -> None:
+        self._ledger = ledger
+        self._signals = signals
+        self._closing = closing
+        self._clock = clock
+        self._patience = patience
+        self.interval = interval
+        self._page = page
+        self._nudged: dict[str, tuple[int, int]] = {}
+
+    async def run_once(self) -> Report:
+        """One page, longest overdue first."""
+        now = self._clock()
+        ids = await self._ledger.due(now - self._patience, self._page)
+        self._nudged = {job_id: self._nudged[job_id] for job_id in ids if job_id in self._nudged}
+        found: Counter[str] = Counter()
+        for job_id in ids:
+            job = await self._ledger.job(job_id)
+            if job is None or job.terminal or not self._ripe(job_id, now):
+                continue
+            if job.state is JobState.QUEUED and not job.attempts_total:
+                found["unstarted"] += 1  # the orchestrator's, or about to begin: a nudge starts nothing
+            if await self._signals.nudge(job_id):
+                found["nudged"] += 1
+                continue
+            ending = await self._closing.close(job_id)
+            found["missing" if ending == NEVER else "closed"] += 1
+        acted = found["nudged"] + found["closed"]
+        return Report(duty=self.name, acted=acted, details={"due": len(ids), **found})
+
+    def _ripe(self, job_id: str, now: int) -> bool:
+        """Whether to look at this one now, and when next."""
+        again, rest = self._nudged.get(job_id, (now, FIRST_REST))
+        if now < again:
+            return False
+        self._nudged[job_id] = (now + rest, min(rest * 2, LONGEST_REST))
+        return True

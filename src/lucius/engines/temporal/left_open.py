@@ -1,0 +1,88 @@
+"""The other half of the drift check: what Temporal's lists say, held against the rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from temporalio.service import RPCError
+
+from lucius.engines.temporal.messages import WORKFLOW
+from lucius.errors import Unavailable
+from lucius.ports.duties import Report
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from temporalio.client import Client
+
+    from lucius.engines.temporal.closing import Closing
+    from lucius.engines.temporal.signalling import WorkflowSignals
+    from lucius.ports.ledger import Ledger
+
+OVERLAP = 2
+"""Rounds that a closed workflow is looked at: lists lag behind."""
+
+
+class LeftOpen:
+    """A duty of the invoker: open workflows of jobs that are over, closed ones of jobs that are not."""
+
+    name = "drift-workflows"
+
+    def __init__(
+        self,
+        client: Client,
+        ledger: Ledger,
+        signals: WorkflowSignals,
+        closing: Closing,
+        *,
+        clock: Callable[[], int],
+        grace: int = 60_000,
+        interval: float = 60.0,
+        page: int = 1_000,
+    ) -> None:
+        """`grace`: milliseconds that a workflow may take to end after its job."""
+        self._client = client
+        self._ledger = ledger
+        self._signals = signals
+        self._closing = closing
+        self._clock = clock
+        self._grace = grace
+        self.interval = interval
+        self._page = page
+        self._since = 0
+
+    async def run_once(self) -> Report:
+        """Both lists, bounded."""
+        found: Counter[str] = Counter()
+        now = self._clock()
+        open_query = f'WorkflowType = "{WORKFLOW}" AND ExecutionStatus = "Running"'
+        async for job_id in self._listed(f"{open_query} AND StartTime < '{_time(now - self._grace)}'"):
+            job = await self._ledger.job(job_id)
+            found["open"] += 1
+            if job is None or (job.completed_at is not None and job.completed_at < now - self._grace):
+                found["left_open"] += await self._signals.nudge(job_id)
+        since = self._since or now - 24 * 3_600_000
+        ended = (
+            f'WorkflowType = "{WORKFLOW}" AND ExecutionStatus != "Running" AND ExecutionStatus != "Completed"'
+        )
+        async for job_id in self._listed(f"{ended} AND CloseTime > '{_time(since)}'"):
+            job = await self._ledger.job(job_id)
+            if job is not None and not job.terminal:
+                found["closed"] += await self._closing.close(job_id) is not None
+        self._since = now - int(OVERLAP * self.interval * 1000)
+        acted = found["left_open"] + found["closed"]
+        return Report(duty=self.name, acted=acted, details=dict(found))
+
+    async def _listed(self, query: str) -> AsyncIterator[str]:
+        try:
+            async for execution in self._client.list_workflows(query, limit=self._page):
+                yield execution.id
+        except RPCError as error:
+            message = f"Temporal's list cannot be read ({error.status.name}: {error.message})."
+            raise Unavailable(message, code="TEMPORAL_UNAVAILABLE") from error
+
+
+def _time(epoch_ms: int) -> str:
+    return datetime.fromtimestamp(epoch_ms / 1000, tz=UTC).isoformat()

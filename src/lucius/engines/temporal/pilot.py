@@ -1,0 +1,120 @@
+"""The workflow's replica of its job, and what to do next. Pure: time and chance are arguments.
+
+The replica is what the ledger is known to hold (`job.version` is the ledger's), plus attempts that the
+workflow has drawn and is about to have recorded. Signals bring it forward by the same `decide` that the
+ledger used; answers replace it. Whatever does not fit is no reason to guess: the next thing is to ask.
+
+    hear   a signal: not newer than what is known, nothing; else decide, and ask if the ledger saw it else
+    ask    draw a lease and start what may start, here first: an ACK may be quicker than the answer
+    learn  the ledger's answer: taken unless a signal has already told more
+    due    when to look again although nobody said anything
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from lucius.core import commands as cmd
+from lucius.core.decide import Chance, Verdict, decide
+from lucius.core.job import standing
+from lucius.core.timing import due_at
+from lucius.engines.temporal.messages import Outcome, Start
+from lucius.ports.invoker import Advance
+
+if TYPE_CHECKING:
+    from lucius.core.job import Job
+    from lucius.engines.temporal.messages import Told
+    from lucius.ports.invoker import Advanced
+
+_PROBE = Chance(lease_id="?")
+SHORTEST_REST = 1_000
+LONGEST_REST = 60_000
+"""Milliseconds between two questions that bring nothing new: the clocks of ledger and Temporal may differ."""
+
+
+class Pilot:
+    """One job, seen from its workflow. `now` is Temporal's time; what it stands for is the ledger's."""
+
+    def __init__(self, start: Start) -> None:
+        self.job: Job = start.standing.of(start.order)
+        self.lost = False
+        """The ledger does not know this job."""
+        self._start = start
+        self._skew = start.skew
+        self._nudged = False
+        self._disputed = False
+        self._asked = 0
+        self._rest = 0
+        self._quiet_until = 0
+
+    @property
+    def over(self) -> bool:
+        """Nothing is left to do, and the ledger says so too."""
+        return self.lost or (self.job.terminal and not self._disputed)
+
+    def nudge(self) -> None:
+        """Somebody thinks that something is due."""
+        self._nudged = True
+
+    def hear(self, command: cmd.Command, told: Told) -> None:
+        """The ledger has judged this; judge it too."""
+        if told.version <= self.job.version:
+            return
+        decision = decide(self.job, command, told.at, Chance(lease_id="", spread=told.spread))
+        self.job = replace(decision.job, version=told.version)
+        self._disputed = decision.verdict is not Verdict.ACCEPTED or decision.job.state is not told.state
+
+    def wants(self, now: int) -> bool:
+        """True when it is time to ask: something can start, something is due, or somebody disagrees."""
+        if self.over:
+            return False
+        if self._nudged or self._disputed:
+            return True
+        there = now + self._skew
+        due = due_at(self.job)
+        overdue = due is not None and due <= there
+        starts = bool(decide(self.job, cmd.Tick(), there, _PROBE).created)
+        return (overdue or starts) and now >= self._quiet_until
+
+    def ask(self, now: int, chance: Chance) -> Advance:
+        """The question, with a lease for whatever it starts."""
+        self._nudged = False
+        self._asked = known = self.job.version
+        decision = decide(self.job, cmd.Tick(), now + self._skew, chance)
+        if decision.created:
+            self.job = replace(decision.job, version=known)
+        order = self.job.order
+        return Advance(
+            job_id=order.job_id, tenant_id=order.tenant_id, known=known, lease_id=chance.lease_id,
+            spread=chance.spread,
+        )  # fmt: skip
+
+    def learn(self, answer: Advanced, now: int) -> None:
+        """Take over what the ledger has, unless something newer is known."""
+        self._skew = answer.now - now
+        found = answer.standing
+        if found is None:
+            self.lost = True
+            return
+        if found.version >= self.job.version:
+            self.job = found.of(self.job.order)
+            self._disputed = False
+        fruitless = found.version == self._asked
+        self._rest = min(max(self._rest * 2, SHORTEST_REST), LONGEST_REST) if fruitless else 0
+        self._quiet_until = now + self._rest
+
+    def due(self, now: int) -> int | None:
+        """Milliseconds until it should look again of its own accord; None: no clock runs."""
+        due = due_at(self.job)
+        return None if due is None else max(due - (now + self._skew), self._quiet_until - now, 0)
+
+    def restart(self) -> Start:
+        """What a fresh run needs to go on exactly here."""
+        return replace(self._start, standing=standing(self.job), skew=self._skew)
+
+    def outcome(self) -> Outcome:
+        """How it ended."""
+        job = self.job
+        return Outcome(state=job.state, version=job.version, final_output=job.final_output, error=job.error)

@@ -1,0 +1,82 @@
+"""What a workflow is told of a change, and when it must be.
+
+A reply that counted is told before it is settled, and told again when it comes again: the ledger knowing
+it says nothing about the workflow. Stale and foreign replies change nothing, so nobody hears of them.
+Heartbeats are not told: a workflow whose timer fires asks, and hears of the new lease.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lucius.core import commands as cmd
+from lucius.core.decide import Verdict
+from lucius.core.states import JobState
+from lucius.engines.temporal import messages as msg
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from lucius.core.decide import Decision
+    from lucius.engines.temporal.signalling import WorkflowSignals
+
+    Unheard = Callable[[str], Awaitable[object]]
+
+_COUNTED = frozenset({Verdict.ACCEPTED, Verdict.DUPLICATE})
+_VERBS: dict[type[cmd.Command], str] = {cmd.Cancel: "cancel", cmd.Pause: "pause", cmd.Resume: "resume"}
+
+
+class Telling:
+    """Tells the workflow of a job what became of it."""
+
+    def __init__(self, signals: WorkflowSignals, *, unheard: Unheard) -> None:
+        """`unheard` is given the id of an open job whose workflow is not there any more."""
+        self._signals = signals
+        self._unheard = unheard
+
+    async def reply(self, reply: cmd.Reply, decision: Decision, spread: float) -> None:
+        """A service's reply was judged; raises `Unavailable` if its workflow could not be told."""
+        job_id = decision.job.job_id
+        signal = _of_reply(reply, decision, spread)
+        if signal is not None and not await self._signals.tell(job_id, signal) and not decision.job.terminal:
+            await self._unheard(job_id)
+
+    async def control(self, command: cmd.Command, decision: Decision, spread: float) -> None:
+        """Somebody's command was judged; a cancellation is also Temporal's to know."""
+        if decision.verdict not in _COUNTED:
+            return
+        job_id, verb = decision.job.job_id, _VERBS.get(type(command))
+        if verb is not None:
+            signal = msg.JobControl(
+                jobId=job_id, verb=verb, told=_told(decision, spread),
+                force=getattr(command, "force", False), reason=getattr(command, "reason", None),
+            )  # fmt: skip
+            heard = await self._signals.tell(job_id, signal)
+            if not heard and not decision.job.terminal:
+                await self._unheard(job_id)
+        if decision.job.state in (JobState.CANCELLING, JobState.CANCELLED):
+            await self._signals.cancel(job_id)  # after the signal, which says why
+        elif decision.job.terminal:
+            await self._signals.nudge(job_id)
+
+
+def _of_reply(reply: cmd.Reply, decision: Decision, spread: float) -> msg.Signal | None:
+    if decision.verdict not in _COUNTED or isinstance(reply, cmd.Heartbeat):
+        return None
+    told = _told(decision, spread)
+    if isinstance(reply, cmd.Result):
+        result = reply.result
+        return msg.StepResultTold(
+            jobId=decision.job.job_id, stepId=reply.step_id, attempt_no=reply.attempt_no,
+            lease_id=reply.lease_id, status=result.status, error=result.error,
+            output_ref=result.output_ref, told=told,
+        )  # fmt: skip
+    return msg.StepAck(
+        jobId=decision.job.job_id, stepId=reply.step_id, attempt_no=reply.attempt_no,
+        lease_id=reply.lease_id, told=told,
+    )  # fmt: skip
+
+
+def _told(decision: Decision, spread: float) -> msg.Told:
+    job = decision.job
+    return msg.Told(version=job.version, state=job.state, at=job.updated_at, spread=spread)

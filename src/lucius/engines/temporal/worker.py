@@ -1,0 +1,46 @@
+"""The worker process: workflows and the calls they make. It holds no state; any number may run."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from lucius.engines.temporal.activities import InvokerActivities
+from lucius.engines.temporal.workflow import JobWorkflow
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+    from lucius.ports.invoker import Invoker
+
+#: Records and rules are pure; the workflow alone is looked at for what it must not do.
+SANDBOX = SandboxedWorkflowRunner(
+    restrictions=SandboxRestrictions.default.with_passthrough_modules(
+        "lucius.core", "lucius.ports", "msgspec"
+    )
+)
+
+
+def build_worker(
+    client: Client,
+    invoker: Invoker,
+    *,
+    task_queue: str,
+    drain_seconds: float = 10.0,
+    concurrency: int = 100,
+    cached: int = 1_000,
+) -> Worker:
+    """A worker at rest; `run()` it. Stopped, it finishes the calls under way."""
+    return Worker(
+        client,
+        task_queue=task_queue,
+        workflows=[JobWorkflow],
+        activities=InvokerActivities(invoker).all(),
+        workflow_runner=SANDBOX,
+        max_concurrent_activities=concurrency,
+        max_cached_workflows=cached,
+        graceful_shutdown_timeout=timedelta(seconds=drain_seconds),
+    )

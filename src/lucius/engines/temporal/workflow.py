@@ -1,0 +1,182 @@
+"""One run drives one job. No rules here: `pilot.py` knows what to do, this file waits and calls.
+
+There is one place that waits. Signals only tell the pilot; the call to the invoker and the timer are tasks
+of their own, so that a cancellation, which Temporal throws into whatever the run waits for, meets nothing
+but the waiting. The timer is left running when its time moves away, and set anew when it has fired: a
+quick job costs one timer, not two a step.
+
+It ends as the ledger says: completed, failed with `FAILED_FINAL`, or cancelled. A defect in this code does
+not fail a job: the run stands still until a corrected worker goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from lucius.core.decide import Chance
+    from lucius.core.states import JOB_STATUS, JobState
+    from lucius.engines.temporal import messages as msg
+    from lucius.engines.temporal.attributes import STATUS
+    from lucius.engines.temporal.pilot import Pilot
+    from lucius.ports.invoker import Advance, Advanced
+
+#: The invoker may be away for as long as it likes: what is asked is asked again.
+PATIENT = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200),
+    backoff_coefficient=2.0,
+    maximum_interval=timedelta(seconds=10),
+)
+#: Also how long a question is lost for when the worker that asked it dies.
+CALL = timedelta(seconds=15)
+GRACE = timedelta(minutes=1)
+"""How long a cancelled job waits for Temporal's own cancellation, which follows ours."""
+
+
+@workflow.defn(name=msg.WORKFLOW)
+class JobWorkflow:
+    """Drives a job from its first attempt to its outcome."""
+
+    @workflow.init
+    def __init__(self, start: msg.Start) -> None:
+        self._pilot = Pilot(start)
+        self._attributes = start.attributes
+        self._status = JOB_STATUS[self._pilot.job.state]
+        self._cancelled = False
+        self._call: asyncio.Task[None] | None = None
+        self._timer: asyncio.Task[None] | None = None
+        self._fires_at = 0
+
+    @workflow.run
+    async def run(self, start: msg.Start) -> msg.Outcome:  # noqa: ARG002  taken by __init__, as signals may come first
+        """Until the job is over."""
+        pilot = self._pilot
+        while not pilot.over:
+            if self._call is None and pilot.wants(_now()):
+                self._call = asyncio.create_task(self._advance())
+            self._set_timer()
+            await self._stir()
+            self._show()
+            if workflow.info().is_continue_as_new_suggested() and self._call is None and not pilot.over:
+                workflow.continue_as_new(pilot.restart())
+        return await self._end()
+
+    @workflow.signal(name=msg.ACK)
+    def step_ack(self, signal: msg.StepAck) -> None:
+        """A service has picked the directive up."""
+        self._pilot.hear(signal.command(), signal.told)
+
+    @workflow.signal(name=msg.RESULT)
+    def step_result(self, signal: msg.StepResultTold) -> None:
+        """A service is done."""
+        self._pilot.hear(signal.command(), signal.told)
+
+    @workflow.signal(name=msg.CONTROL)
+    def job_control(self, signal: msg.JobControl) -> None:
+        """Somebody cancels, pauses or resumes."""
+        self._pilot.hear(signal.command(), signal.told)
+
+    @workflow.signal(name=msg.NUDGE)
+    def nudge(self) -> None:
+        """Something may be due: look."""
+        self._pilot.nudge()
+
+    @workflow.query
+    def standing(self) -> msg.Start:
+        """What this run knows, for people and for tests."""
+        return self._pilot.restart()
+
+    @workflow.query
+    def busy(self) -> bool:
+        """Whether a question is on its way or about to be."""
+        return self._call is not None or self._pilot.wants(_now())
+
+    async def _stir(self) -> None:
+        """Wait until there is something to do. A cancellation from outside is passed on, once."""
+        try:
+            await workflow.wait_condition(self._stirred)
+        except asyncio.CancelledError:
+            self._cancelled = True
+            if self._pilot.job.state not in (JobState.CANCELLING, JobState.CANCELLED):
+                await self._pass_cancel_on()
+        call = self._call
+        if call is not None and call.done():
+            self._call = None
+            call.result()  # whatever went wrong in there goes wrong here
+        if self._timer is not None and self._timer.done():
+            self._timer = None
+
+    def _stirred(self) -> bool:
+        if self._pilot.over or (self._timer is not None and self._timer.done()):
+            return True
+        if self._call is not None:
+            return self._call.done()
+        return self._pilot.wants(_now())
+
+    async def _advance(self) -> None:
+        chance = Chance(lease_id=workflow.uuid4().hex, spread=workflow.random().random())
+        question = self._pilot.ask(_now(), chance)
+        answer = await workflow.execute_activity(
+            "advance", question, result_type=Advanced, start_to_close_timeout=CALL, retry_policy=PATIENT,
+            summary=self._summary(question),
+        )  # fmt: skip
+        self._pilot.learn(answer, _now())
+
+    async def _pass_cancel_on(self) -> None:
+        """Somebody cancelled the run in Temporal: the ledger must hear of it, and will answer by signal."""
+        order = self._pilot.job.order
+        await workflow.execute_activity(
+            "cancel", args=[order.tenant_id, order.job_id], start_to_close_timeout=CALL, retry_policy=PATIENT
+        )
+        self._pilot.nudge()
+
+    def _set_timer(self) -> None:
+        wait = self._pilot.due(_now())
+        if wait is None or self._call is not None:
+            return
+        fires_at = _now() + wait
+        if self._timer is not None:
+            if fires_at >= self._fires_at:
+                return
+            self._timer.cancel()
+        self._fires_at = fires_at
+        self._timer = asyncio.create_task(workflow.sleep(max(wait, 1) / 1000))
+
+    def _show(self) -> None:
+        """Let Temporal's own lists show how the job stands."""
+        status = JOB_STATUS[self._pilot.job.state]
+        if status != self._status:
+            self._status = status
+            if self._attributes:
+                workflow.upsert_search_attributes([STATUS.value_set(status)])
+
+    def _summary(self, question: Advance) -> str:
+        for step in self._pilot.job.steps:
+            if step.attempt is not None and step.attempt.lease_id.startswith(question.lease_id):
+                return f"{step.step_id}, attempt {step.attempt.attempt_no}"
+        return "is something due?"
+
+    async def _end(self) -> msg.Outcome:
+        outcome = self._pilot.outcome()
+        if self._pilot.lost:
+            raise ApplicationError("The ledger does not know this job.", type=msg.UNKNOWN, non_retryable=True)
+        if outcome.state is JobState.FAILED_FINAL:
+            error = outcome.error
+            words = f"{error.code}: {error.message}" if error else "no reason was given"
+            raise ApplicationError(words, outcome, type=msg.FAILED, non_retryable=True)
+        if outcome.state is JobState.CANCELLED:
+            if not self._cancelled:
+                await workflow.sleep(GRACE)  # it is thrown in here
+                words = "The job was cancelled."
+                raise ApplicationError(words, outcome, type=msg.CANCELLED, non_retryable=True)
+            raise asyncio.CancelledError
+        return outcome
+
+
+def _now() -> int:
+    return workflow.time_ns() // 1_000_000
