@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import msgspec
@@ -37,3 +39,16 @@ def invalid(text: str) -> Invalid:
         pointer = f"{pointer}/{named[1]}"
     problem = Problem(pointer=pointer, code="INVALID_FIELD", message=f"{words}.")
     return Invalid(problem.message, code="INVALID_REQUEST", problems=(problem,))
+
+
+@contextmanager
+def within(place: str) -> Iterator[None]:
+    """Whatever is refused in this block is refused at this place of the body."""
+    try:
+        yield
+    except Invalid as error:
+        found = error.problems or (Problem(pointer="", code=error.code, message=error.message),)
+        problems = tuple(
+            Problem(pointer=place + one.pointer, code=one.code, message=one.message) for one in found
+        )
+        raise Invalid(error.message, code=error.code, status=error.status, problems=problems) from error
