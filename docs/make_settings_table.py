@@ -20,7 +20,9 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
 from lucius.entrypoints.cli.app import app
+from lucius.runtime.engine_settings import EngineSettings
 from lucius.runtime.settings import Settings
+from lucius.runtime.storage_settings import StorageSettings
 from lucius.sdk.serving.settings import ServiceSettings
 from lucius.services.ocr.settings import OcrSettings
 from lucius.services.sis.settings import SisSettings
@@ -31,6 +33,7 @@ SERVICE_START, SERVICE_END = "<!-- service settings: start -->", "<!-- service s
 SERVICES: dict[str, type[BaseSettings]] = {
     "Every service": ServiceSettings, "The reference OCR": OcrSettings, "The reference SIS": SisSettings
 }  # fmt: skip
+ROOMS = (Settings, EngineSettings, StorageSettings)
 _OPTION_OF = {"files_root": "files", "key": "key_file"}
 _VARIABLE_OF: dict[tuple[type[BaseSettings], str], str] = {
     (ServiceSettings, "url"): "LUCIUS_URL",
@@ -44,13 +47,18 @@ _BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 def tables() -> str:
     """All settings, one table a group."""
-    source = inspect.getsource(Settings)
-    words, groups = _words(source), _groups(source)
+    words: dict[str, str] = {}
+    groups: dict[str, str] = {}
+    for room in ROOMS:
+        source = inspect.getsource(room)
+        words |= _words(source)
+        groups |= _groups(source)
     options = _options("up")
     lines: list[str] = []
-    for name, field in Settings.model_fields.items():
+    for name in words:
+        field = Settings.model_fields[name]
         if name in groups:
-            heading = groups[name].capitalize()
+            heading = groups[name][0].upper() + groups[name][1:]
             lines += ["", f"### {heading}", "", "| variable | `lucius up` | takes | default | meaning |"]
             lines.append("|---|---|---|---|---|")
         option = options.get(_OPTION_OF.get(name, name), "")
@@ -117,7 +125,7 @@ def _takes(field: FieldInfo) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    value = field.default
+    value = field.get_default(call_default_factory=True, validated_data={})
     if value is None or value == "":
         return "–"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"

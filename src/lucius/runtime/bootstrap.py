@@ -35,7 +35,7 @@ from lucius.entrypoints.api.app import create_app
 from lucius.entrypoints.api.services import Services
 from lucius.errors import Invalid
 from lucius.runtime import nature, reference
-from lucius.runtime.configured import Configured, tell_reload
+from lucius.runtime.configured import Configured, step_defaults, tell_reload
 from lucius.runtime.reference_workers import worker_keys, workers
 from lucius.runtime.secrets import Secrets
 from lucius.runtime.settings import Settings
@@ -224,7 +224,7 @@ def _watching(settings: Settings) -> Watching:
 
 def _driving(settings: Settings, access: Access, watching: Watching, on_failure: OnFailure | None) -> Driving:
     clock, metrics = nature.now_ms, watching.metrics
-    files = FileSchematics(settings.config, clock=clock)
+    files = FileSchematics(settings.config, clock=clock, defaults=step_defaults(settings))
     schematics = Configured(files, settings)
     ledger = SqliteLedger(
         settings.ledger_path, clock=clock, on_failure=on_failure, observe=metrics.observe_commit_seconds

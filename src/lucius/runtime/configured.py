@@ -1,4 +1,4 @@
-"""Schematics with what the process settings add: the root of `file:` references, a tenant limit."""
+"""Schematics with what the process settings add: the root of `file:` references, limits, step defaults."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 from msgspec.structs import replace
 
+from lucius.core.protocol import StepRecipe
 from lucius.ports.schematics import Outcome
 
 if TYPE_CHECKING:
@@ -46,6 +47,16 @@ class Configured:
         if limits.tenant_jobs is None and self._settings.max_inflight_per_tenant is not None:
             limits = replace(limits, tenant_jobs=self._settings.max_inflight_per_tenant)
         return replace(found, ref_policy=policy, defaults=replace(found.defaults, limits=limits))
+
+
+def step_defaults(settings: Settings) -> StepRecipe:
+    """What a step is like whose recipe says nothing. A job takes it along when it is submitted."""
+    recipe = StepRecipe(step_id="", step_type="", service="")
+    if settings.max_attempts is not None:
+        recipe = replace(recipe, max_execution_attempts=settings.max_attempts)
+    if settings.step_result_timeout_seconds is not None:
+        recipe = replace(recipe, lease=round(settings.step_result_timeout_seconds * 1_000))
+    return recipe
 
 
 def tell_reload(report: ReloadReport) -> None:

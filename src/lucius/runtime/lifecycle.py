@@ -22,6 +22,7 @@ import structlog
 from lucius.errors import LuciusError
 from lucius.runtime import nature
 from lucius.runtime.bootstrap import Lucius, build
+from lucius.runtime.idle import tell_idle
 from lucius.security.redaction import redact
 from lucius.telemetry.logs import configure_logs
 
@@ -119,6 +120,7 @@ async def serve(settings: Settings, *, announce: Callable[[Lucius, str], None] |
     from lucius.runtime.server import Server  # other commands should not pay for it
 
     configure_logs(redact=redact, clock=nature.now_ms, level=settings.log_level, style=settings.log_style)
+    tell_idle(settings)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.set_threshold(*GC_THRESHOLDS)
     failed: list[BaseException] = []

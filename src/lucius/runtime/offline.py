@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lucius.errors import Unavailable
+from lucius.errors import Invalid, Unavailable
 
 if TYPE_CHECKING:
     from lucius.adapters.ledgers.sqlite.verify import VerifyReport
@@ -21,10 +21,23 @@ if TYPE_CHECKING:
 
 
 def settings(**given: object) -> Settings:
-    """The settings of the environment, with what was given on top."""
+    """The settings of the environment, with what was given on top; `Invalid` names those that do not work."""
+    from pydantic import ValidationError
+
     from lucius.runtime.settings import Settings
 
-    return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    except ValidationError as error:
+        # A default that waits for other settings follows from the mistakes in those; it is none of its own.
+        mistakes = [one for one in error.errors() if one["type"] != "default_factory_not_called"]
+        told = "; ".join(_told(tuple(one["loc"]), one["msg"]) for one in mistakes)
+        raise Invalid(f"These settings do not work: {told}.", code="BAD_SETTINGS") from None
+
+
+def _told(place: tuple[int | str, ...], message: str) -> str:
+    """One mistake in words: the setting, unless it is one of several together, and what is wrong with it."""
+    return ": ".join([".".join(map(str, place)), message.removeprefix("Value error, ")][not place :])
 
 
 @contextmanager

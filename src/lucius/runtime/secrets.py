@@ -19,6 +19,7 @@ class Secrets:
         self.root = root
         self.keyring = ":memory:" if settings.in_memory else str(root / "keys.db")
         self.callbacks = root / "secrets" / "callback-keys.json"
+        self.invoker = root / "secrets" / "invoker-token"
         self.webhooks = root / "secrets" / "webhook-keys.json"
 
     def close(self) -> None:

@@ -1,4 +1,8 @@
-"""Settings: read once from the environment (`LUCIUS_*`) and the command line, then frozen."""
+"""Settings: read once from the environment (`LUCIUS_*`) and the command line, then frozen.
+
+What belongs to one room has a class of its own (`engine_settings.py`, `storage_settings.py`); the names
+stay flat.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,17 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from lucius.runtime.engine_settings import EngineSettings
+from lucius.runtime.storage_settings import StorageSettings
 
-class Settings(BaseSettings):
+
+class Settings(EngineSettings, StorageSettings, BaseSettings):
     """Everything that can be set about one process."""
 
-    model_config = SettingsConfigDict(env_prefix="LUCIUS_", frozen=True, extra="ignore")
+    # Without inputs in errors: some are secrets.
+    model_config = SettingsConfigDict(
+        env_prefix="LUCIUS_", frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     # where it listens and lives
     host: str = "127.0.0.1"
@@ -36,6 +46,12 @@ class Settings(BaseSettings):
     """`file:` references may name what lies below; None: `file:` is refused."""
     max_inflight_per_tenant: int | None = Field(default=None, ge=1)
     """Open jobs a tenant may have where no file sets `tenant_jobs`; None: no limit."""
+    max_attempts: int | None = Field(default=None, ge=1, le=20)
+    """Attempts a step may execute where its recipe does not set `max_execution_attempts`; None: 3. A job
+    takes it along when it is submitted: it counts where the API runs."""
+    step_result_timeout_seconds: float | None = Field(default=None, ge=0.01, le=604_800)
+    """How long a step may be silent where its recipe does not set `lease`; None: 900. It counts where the API
+    runs."""
     retention_days: float = Field(default=30.0, gt=0)
     """Jobs are forgotten this long after they ended."""
     sweep_seconds: float = Field(default=0.5, gt=0)

@@ -10,11 +10,11 @@ import msgspec
 
 from lucius.adapters.schematics.general import General, build_general
 from lucius.adapters.schematics.reading import Document, Unreadable, read_document
-from lucius.adapters.schematics.recipes import build_protocol
+from lucius.adapters.schematics.recipes import DEFAULTS, build_protocol
 from lucius.adapters.schematics.source import GENERAL, PROTOCOLS, TENANTS
 from lucius.adapters.schematics.tenants import build_tenants
 from lucius.core.pointer import child
-from lucius.core.protocol import Protocol
+from lucius.core.protocol import Protocol, StepRecipe
 from lucius.core.routing import RoutingPolicy, TenantRouting
 from lucius.ports.schematics import Catalogue, ConfigProblem, TenantSettings
 
@@ -31,14 +31,16 @@ def version_of(files: Mapping[str, bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def assemble(files: Mapping[str, bytes], now: int) -> tuple[Catalogue, list[ConfigProblem]]:
+def assemble(
+    files: Mapping[str, bytes], now: int, defaults: StepRecipe = DEFAULTS
+) -> tuple[Catalogue, list[ConfigProblem]]:
     """The catalogue of these files; worth something only if there are no problems."""
     problems: list[ConfigProblem] = []
     documents = _documents(files, problems)
     general = build_general(_named(documents, GENERAL), problems)
     tenants = build_tenants(_named(documents, TENANTS), general.defaults, problems)
-    shipped = _recipes(documents, f"{SHIPPED}{PROTOCOLS}/", problems)
-    own = _recipes(documents, f"{PROTOCOLS}/", problems)
+    shipped = _recipes(documents, f"{SHIPPED}{PROTOCOLS}/", problems, defaults)
+    own = _recipes(documents, f"{PROTOCOLS}/", problems, defaults)
     catalogue = Catalogue(
         version=version_of(files),
         loaded_at=now,
@@ -83,14 +85,14 @@ def _named(documents: Mapping[str, Document], stem: str) -> Document:
 
 
 def _recipes(
-    documents: Mapping[str, Document], folder: str, problems: list[ConfigProblem]
+    documents: Mapping[str, Document], folder: str, problems: list[ConfigProblem], defaults: StepRecipe
 ) -> dict[str, Built]:
     """The recipes of one layer by request type; within a layer each type is written once."""
     layer: dict[str, Built] = {}
     for name, document in documents.items():
         if not name.startswith(folder):
             continue
-        recipe = build_protocol(document, problems)
+        recipe = build_protocol(document, problems, defaults)
         first = layer.get(recipe.request_type)
         if first and recipe.request_type:
             message = f"{recipe.request_type} is already described by {first[0].file}"

@@ -16,7 +16,9 @@ from pathlib import Path
 import msgspec
 
 from lucius.adapters.schematics.assemble import SHIPPED, assemble, version_of
+from lucius.adapters.schematics.recipes import DEFAULTS
 from lucius.adapters.schematics.source import PROTOCOLS, Gathered, Signature, gather, signature
+from lucius.core.protocol import StepRecipe
 from lucius.errors import Invalid, Problem
 from lucius.ports.schematics import Catalogue, ConfigProblem, Outcome, ReloadReport
 
@@ -32,12 +34,18 @@ class _Look(msgspec.Struct, frozen=True, kw_only=True):
 class FileSchematics:
     """Protocols, tenants and general settings from files. `None` as directory: the shipped ones only."""
 
-    def __init__(self, directory: Path | None, *, clock: Callable[[], int]) -> None:
-        """Read everything once, or raise `Invalid` (`CONFIG_INVALID`) with all that is wrong."""
+    def __init__(
+        self, directory: Path | None, *, clock: Callable[[], int], defaults: StepRecipe = DEFAULTS
+    ) -> None:
+        """Read everything once, or raise `Invalid` (`CONFIG_INVALID`) with all that is wrong.
+
+        `defaults`: the times and budgets of steps whose file says nothing of them.
+        """
         self._directory = directory
         self._clock = clock
+        self._defaults = defaults
         self._looking = asyncio.Lock()
-        look = _look(directory, None, clock())
+        look = _look(directory, None, clock(), defaults)
         if look.catalogue is None:
             raise refusal(look.problems)
         self._catalogue = look.catalogue
@@ -52,7 +60,8 @@ class FileSchematics:
         """Read the files now, whatever their times say."""
         async with self._looking:
             now = self._clock()
-            look = await asyncio.to_thread(_look, self._directory, self._catalogue.version, now)
+            version = self._catalogue.version
+            look = await asyncio.to_thread(_look, self._directory, version, now, self._defaults)
             return self._settle(look, now)
 
     async def poll(self) -> ReloadReport:
@@ -108,14 +117,14 @@ def _seen(directory: Path | None) -> Signature | None:
         return None
 
 
-def _look(directory: Path | None, version: str | None, now: int) -> _Look:
+def _look(directory: Path | None, version: str | None, now: int, defaults: StepRecipe = DEFAULTS) -> _Look:
     # The signature is taken first: an edit that lands while we read makes the next one differ.
     seen = _seen(directory)
     own = gather(directory) if directory is not None else Gathered(files={})
     everything = _shipped() | own.files
     if not own.problems and version_of(everything) == version:
         return _Look(seen=seen)
-    catalogue, wrong = assemble(everything, now)
+    catalogue, wrong = assemble(everything, now, defaults)
     problems = (*own.problems, *wrong)
     return _Look(seen=seen, catalogue=None if problems else catalogue, problems=problems)
 

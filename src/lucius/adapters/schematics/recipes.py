@@ -31,12 +31,15 @@ _DESCRIPTION = re.compile(r"(?s).{0,500}")
 
 _PROTOCOL_KEYS = ("request_type", "version", "protocol_id", "description", "aliases", "deadline", "steps")
 _STEP_KEYS = tuple(StepRecipe.__struct_fields__)
-_DEFAULTS = StepRecipe(step_id="", step_type="", service="")
+#: What a step is like whose file says nothing; only times, budgets and the jitter are read of it.
+DEFAULTS = StepRecipe(step_id="", step_type="", service="")
 #: A payload may have a section of this name beside those of the steps.
 _RESERVED = frozenset({"common"})
 
 
-def build_protocol(document: Document, problems: list[ConfigProblem]) -> Protocol:
+def build_protocol(
+    document: Document, problems: list[ConfigProblem], defaults: StepRecipe = DEFAULTS
+) -> Protocol:
     """The recipe in a file; worth something only if no problem was added."""
     top = Section(document, problems)
     top.only(*_PROTOCOL_KEYS, required=("request_type", "version", "steps"))
@@ -54,7 +57,7 @@ def build_protocol(document: Document, problems: list[ConfigProblem]) -> Protoco
         description=top.text("description", pattern=_DESCRIPTION, form="write at most 500 characters"),
         aliases=_aliases(top),
         deadline=deadline or None,
-        steps=_steps(top),
+        steps=_steps(top, defaults),
     )
 
 
@@ -88,23 +91,23 @@ def _aliases(top: Section) -> tuple[str, ...]:
     return tuple(dict.fromkeys(keys))
 
 
-def _steps(top: Section) -> tuple[StepRecipe, ...]:
+def _steps(top: Section, defaults: StepRecipe) -> tuple[StepRecipe, ...]:
     held = top.values.get("steps")
     if "steps" in top and (not isinstance(held, list) or not 1 <= len(held) <= MAX_STEPS):
         size = f" of {len(held)}" if isinstance(held, list) else ""
         top.wrong("steps", f"is {shown(held)}{size}", f"write a list of 1 to {MAX_STEPS} steps")
         return ()
     sections = [section for _, section in top.sections("steps")]
-    steps = tuple(_step(section) for section in sections)
+    steps = tuple(_step(section, defaults) for section in sections)
     _check_ids(sections, steps)
     _check_groups(sections, steps)
     return steps
 
 
-def _step(step: Section) -> StepRecipe:
+def _step(step: Section, defaults: StepRecipe) -> StepRecipe:
     step.only(*_STEP_KEYS, required=("step_id", "step_type", "service"))
     waits = {
-        name: step.spans(name, getattr(_DEFAULTS, name), SHORTEST, DAY, MAX_BACKOFFS)
+        name: step.spans(name, getattr(defaults, name), SHORTEST, DAY, MAX_BACKOFFS)
         for name in ("publish_backoff", "ack_backoff", "execution_backoff")
     }
     return StepRecipe(
@@ -118,16 +121,16 @@ def _step(step: Section) -> StepRecipe:
         payload_schema=payload_schema(step, "payload_schema"),
         group=step.text("group", pattern=_GROUP, form="write 1 to 32 of a-z 0-9 _ -, or leave it out")
         or None,
-        ack_timeout=step.span("ack_timeout", _DEFAULTS.ack_timeout, SHORTEST, HOUR),
-        lease=step.span("lease", _DEFAULTS.lease, SHORTEST, 7 * DAY),
-        dispatch_deadline=step.span("dispatch_deadline", _DEFAULTS.dispatch_deadline, SHORTEST, 7 * DAY),
+        ack_timeout=step.span("ack_timeout", defaults.ack_timeout, SHORTEST, HOUR),
+        lease=step.span("lease", defaults.lease, SHORTEST, 7 * DAY),
+        dispatch_deadline=step.span("dispatch_deadline", defaults.dispatch_deadline, SHORTEST, 7 * DAY),
         max_dispatch_attempts=step.whole(
-            "max_dispatch_attempts", _DEFAULTS.max_dispatch_attempts, 1, MAX_ATTEMPTS
+            "max_dispatch_attempts", defaults.max_dispatch_attempts, 1, MAX_ATTEMPTS
         ),
         max_execution_attempts=step.whole(
-            "max_execution_attempts", _DEFAULTS.max_execution_attempts, 1, MAX_ATTEMPTS
+            "max_execution_attempts", defaults.max_execution_attempts, 1, MAX_ATTEMPTS
         ),
-        jitter=step.share("jitter", _DEFAULTS.jitter),
+        jitter=step.share("jitter", defaults.jitter),
         **waits,
     )
 

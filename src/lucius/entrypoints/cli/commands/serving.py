@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lucius.entrypoints.cli.options import Data
-from lucius.errors import Invalid, Unavailable
+from lucius.errors import Unavailable
 
 if TYPE_CHECKING:
     from lucius.runtime.settings import Settings
@@ -110,26 +110,20 @@ def _heed_eof() -> None:
 
 
 def _settings(given: dict[str, Any]) -> Settings:
-    """The environment's settings with the options on top; a wrong one is told like any other mistake."""
-    from pydantic import ValidationError
-
+    """The environment's settings with the options on top."""
     from lucius.runtime.offline import settings
     from lucius.runtime.reference import installed
     from lucius.security.loopback import is_loopback
 
-    try:
-        found = settings(**given)
-        filled: dict[str, Any] = {}
-        if "services" not in found.model_fields_set:
-            filled["services"] = "reference" if installed() else "echo"
-        if found.files_root is None and is_loopback(found.host):
-            filled["files_root"] = Path.cwd()
-        if found.port == 0:
-            filled["port"] = free_port(found.host)
-        return settings(**(given | filled)) if filled else found
-    except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise Invalid(f"These settings do not work: {told}.", code="BAD_SETTINGS") from None
+    found = settings(**given)
+    filled: dict[str, Any] = {}
+    if "services" not in found.model_fields_set:
+        filled["services"] = "reference" if installed() else "echo"
+    if found.files_root is None and is_loopback(found.host):
+        filled["files_root"] = Path.cwd()
+    if found.port == 0:
+        filled["port"] = free_port(found.host)
+    return settings(**(given | filled)) if filled else found
 
 
 def check_port(host: str, port: int) -> None:
