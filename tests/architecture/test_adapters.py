@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from lucius.adapters.buses.embedded import EmbeddedBus
+from lucius.adapters.buses.sqlite import SqliteBus
 from lucius.adapters.keyrings.sqlite import SqliteKeyring
 from lucius.adapters.ledgers.sqlite.deliveries import SqliteDeliveries
 from lucius.adapters.ledgers.sqlite.ledger import SqliteLedger
@@ -53,6 +54,11 @@ def bus_embedded(adapter: EmbeddedBus) -> Bus:
     return adapter
 
 
+def bus_sqlite(adapter: SqliteBus) -> Bus:
+    """The bus in a file."""
+    return adapter
+
+
 def bus_observed(adapter: ObservedBus) -> Bus:
     """Any bus with telemetry round it."""
     return adapter
@@ -83,6 +89,7 @@ BINDINGS: list[Callable[[Any], object]] = [
     ledger_sqlite,
     deliveries_sqlite,
     bus_embedded,
+    bus_sqlite,
     bus_observed,
     schematics_files,
     engine_outbox,

@@ -209,7 +209,13 @@ class SqliteBus:
             return box, parcels.lend(transaction, box, limit, tenants, self._new_token)
 
         asked_at = self._clock()
-        box, deliveries = await self._writer.submit(do, undo=self._undo, weight=limit)
+        answer = self._writer.submit(do, undo=self._undo, weight=limit)
+        try:
+            box, deliveries = await answer
+        except asyncio.CancelledError:
+            if not answer.cancelled() and answer.done() and answer.exception() is None:
+                self._undo(answer.result())  # it was answered, and we were cancelled before we heard it
+            raise
         if self._to_note((box, tenants)):
             self._noted[box, tenants] = asked_at
         return box, deliveries

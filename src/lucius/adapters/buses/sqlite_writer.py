@@ -30,7 +30,8 @@ from lucius.errors import LuciusError
 
 T = TypeVar("T")
 _FIRST_RETRY: Final = 0.001
-_LONGEST_RETRY: Final = 0.01
+_LONGEST_RETRY: Final = 0.002
+"""SQLite hands its lock to whoever asks first: who asks seldom waits long behind a busy process."""
 _MOST_AT_ONCE: Final = 2000
 """Messages that one transaction is about, roughly: the event loop waits while it is staged."""
 
@@ -80,6 +81,7 @@ class Writer:
         self._patience = patience
         self._waiting: list[Work[Any]] = []
         self._busy = False
+        self._closed = False
         self._retry = _FIRST_RETRY
         self._synchronous = True
         self._idle: asyncio.Event | None = None
@@ -105,8 +107,9 @@ class Writer:
 
     def post(self, do: Callable[[Transaction], object]) -> None:
         """Do this in the next transaction, if it can be done; nobody waits for it."""
-        future = self.submit(do)
-        del future
+        if not self._closed:
+            future = self.submit(do)
+            del future
 
     async def finish(self) -> None:
         """Wait until all that was asked is answered."""
@@ -116,6 +119,7 @@ class Writer:
 
     def close(self) -> None:
         """End the thread and let the file go; nothing may be under way."""
+        self._closed = True
         if self._committer is not None:
             self._committer.close()
             self._committer = None
