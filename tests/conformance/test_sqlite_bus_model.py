@@ -6,6 +6,8 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import Any, cast
 
+from hypothesis import settings
+
 from lucius.adapters.buses.sqlite import SqliteBus
 from lucius.ports.bus import Bus
 from lucius.testing.bus_machine import BusMachine
@@ -48,7 +50,11 @@ class SqliteMachine(BusMachine):
         shutil.rmtree(self.directory)
 
 
+# Every publish waits for the disk: a third of the usual examples takes as long as others' whole.
+FEWER = settings(max_examples=max(settings().max_examples // 3, 1))
+
 TestSqliteMachine = SqliteMachine.TestCase
+TestSqliteMachine.settings = FEWER
 
 
 class Turns:
@@ -76,3 +82,4 @@ class SharedMachine(SqliteMachine):
 
 
 TestSharedMachine = SharedMachine.TestCase
+TestSharedMachine.settings = FEWER

@@ -106,9 +106,10 @@ class Writer:
         return work.future
 
     def post(self, do: Callable[[Transaction], object]) -> None:
-        """Do this in the next transaction, if it can be done; nobody waits for it."""
+        """Do this in the next transaction, before what others ask, if it can be done; nobody waits for it."""
         if not self._closed:
             future = self.submit(do)
+            self._waiting.insert(0, self._waiting.pop())
             del future
 
     async def finish(self) -> None:
