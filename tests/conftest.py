@@ -4,8 +4,9 @@
 in the commit. `proof` searches anew each time, for longer; a failure prints the blob that repeats it.
 LUCIUS_EXAMPLES scales either.
 
-`azurite` and `s3` start when the first test asks for them and serve the whole run: tests keep apart by
-tables, containers and buckets of their own. Test processes side by side (`make test`) have one each.
+`azurite`, `s3` and `temporal` start when the first test asks for them and serve the whole run: tests keep
+apart by tables, containers, buckets and task queues of their own. Test processes side by side (`make test`)
+have one each.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lucius.testing import parts
+from lucius.testing.temporal import TemporalServer, temporal_server
 
 # How wide the terminal is that runs the tests is not for what they start to know.
 for _size in ("COLUMNS", "LINES"):
@@ -88,4 +90,11 @@ def azurite() -> Iterator[parts.Azurite]:
 def s3() -> Iterator[parts.S3]:
     """S3 on the loopback."""
     with parts.s3() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporalServer]:
+    """A Temporal server on the loopback. Whoever kills one starts a server of its own."""
+    with temporal_server(tmp_path_factory.mktemp("temporal")) as running:
         yield running

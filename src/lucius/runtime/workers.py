@@ -35,6 +35,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str]
+    stop_by: signal.Signals = signal.SIGTERM
+    """How it is asked to stop; SIGKILL for what has nothing to finish."""
 
     def __repr__(self) -> str:
         """Without the environment, which holds a credential."""
@@ -69,9 +71,9 @@ class Workers:
         if self._stopping.is_set():
             return
         self._stopping.set()
-        for process in self._running.values():
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
+        for program in self._programs:
+            if program.name in self._running:
+                _ask(self._running[program.name], program)
 
     async def stop(self) -> None:
         """Ask all processes to stop; kill those that have not when patience is over."""
@@ -131,13 +133,18 @@ class Workers:
         self._log.info("a service process was started", service=program.name, worker=process.pid)
         try:
             if self._stopping.is_set():
-                process.terminate()
+                _ask(process, program)
             return await process.wait()
         finally:
             # Also when it ended by itself: what it had started must not outlive it.
             _end_session(process.pid)
             await process.wait()
             del self._running[program.name]
+
+
+def _ask(process: Process, program: Program) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(program.stop_by)
 
 
 def _end_session(leader: int) -> None:
