@@ -8,6 +8,7 @@ one: a connection that could not be made, or a refusal with DRAINING. An answer 
 from __future__ import annotations
 
 import re
+import ssl
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -42,6 +43,7 @@ class Replicas:
             headers={"Authorization": f"Bearer {token}", "User-Agent": "lucius"},
             timeout=httpx2.Timeout(timeout, connect=connect_timeout),
             limits=_POOL,
+            verify=_trust(self._urls),
             follow_redirects=False,
             trust_env=False,
         )
@@ -89,18 +91,28 @@ class _NotBegunError(Exception):
         self.reason = reason
 
 
+def _trust(urls: tuple[str, ...]) -> ssl.SSLContext:
+    """Whose certificates count. Reading them takes its time; where none is shown, none is trusted."""
+    if any(url.startswith("https:") for url in urls):
+        return httpx2.create_ssl_context()
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 def _address(url: str) -> str:
     """An address without a trailing slash. It holds no password, so that messages may name it."""
     try:
         parts = urlsplit(url)
-        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
-        good = good and parts.port != 0 and not parts.query and not parts.fragment
-    except ValueError:
-        good = False
-    if not good:
-        raise Invalid(
-            "An address of the invoker looks like http://127.0.0.1:8710, without user, password or query; "
-            "several are separated by commas.",
-            code="BAD_INVOKER_URL",
-        )
-    return url.rstrip("/")
+        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        raise _no_address() from error
+    if not whole or "@" in parts.netloc or parts.query or parts.fragment:
+        raise _no_address()
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+def _no_address() -> Invalid:
+    return Invalid(
+        "An address of the invoker looks like http://127.0.0.1:8710, without user, password or query; "
+        "several are separated by commas.",
+        code="BAD_INVOKER_URL",
+    )
