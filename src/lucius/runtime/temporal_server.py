@@ -45,7 +45,7 @@ _PAUSE = 0.05
 _HANDED_ON = ("PATH", "HOME", "TMPDIR", "TZ", "LANG", "GOMAXPROCS", "GOMEMLIMIT")
 """Credentials of this process are none of the server's business."""
 _SWITCHES = {
-    "history.transferProcessorMaxPollRPS": "2000",  # looks for work more often: less waiting when little happens
+    "history.transferProcessorMaxPollRPS": "2000",  # looks more often: less waiting when idle
     "matching.useNewMatcher": "true",  # both: tenants take turns on the task queue (fairness keys)
     "matching.enableFairness": "true",
     "frontend.enableServerVersionCheck": "false",  # it asks nobody on the network
