@@ -19,6 +19,8 @@ from lucius.runtime.configured import step_defaults
 from lucius.runtime.idle import tell_idle, without_effect
 from lucius.runtime.invoker_token import invoker_token
 from lucius.runtime.settings import Settings
+from lucius.runtime.temporal_access import temporal_access
+from lucius.testing.processes import Server
 
 CONTRACT = [
     "SERVICEBUS_CONNECTION", "SERVICEBUS_REPLY_PREFIX", "SERVICEBUS_REPLY_SUBSCRIPTION", "SERVICEBUS_LANES",
@@ -257,3 +259,33 @@ def test_a_weak_token_file_is_refused_and_kept(tmp_path: Path, content: bytes) -
     assert refused.value.code == "BAD_INVOKER_TOKEN"
     assert "short\n" not in refused.value.message
     assert path.read_bytes() == content
+
+
+def test_credentials_for_temporal_are_read_from_their_files(tmp_path: Path) -> None:
+    """The connection gets what the files hold; without settings it gets nothing."""
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert.write_text("-----BEGIN CERTIFICATE-----\n")
+    key.write_text("-----BEGIN PRIVATE KEY-----\n")
+    files = {"temporal_tls_client_cert": cert, "temporal_tls_client_key": key}
+    found = temporal_access(made(engine="temporal", temporal_address="t:1", temporal_api_key="k", **files))
+    assert (found["api_key"], found["tls"], found["server_ca"]) == ("k", True, None)
+    assert (found["client_certificate"], found["client_key"]) == (cert.read_bytes(), key.read_bytes())
+    assert not any(temporal_access(Settings()).values())
+
+
+@pytest.mark.parametrize("content", [None, b"not a certificate"])
+def test_a_file_that_holds_no_certificate_is_named(tmp_path: Path, content: bytes | None) -> None:
+    """A missing or wrong file stops the start with a sentence that names it."""
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(Invalid, match=r"ca\.pem"):
+        temporal_access(made(temporal_tls_server_ca=path))
+
+
+def test_a_start_tells_what_has_no_effect(tmp_path: Path) -> None:
+    """The log of a real start names a variable that does nothing."""
+    with Server(tmp_path, environment={"LUCIUS_LEDGER_TABLE": "lucius_ledger"}) as server:
+        server.start()
+        (line,) = [line for line in server.said().splitlines() if "settings without effect" in line]
+    assert "LUCIUS_LEDGER_TABLE" in line
