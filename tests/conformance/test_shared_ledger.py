@@ -33,25 +33,25 @@ class TestShared(LedgerSuite):
 
 
 class SharedMachine(LedgerMachine):
-    """A shared ledger, restarted at any point."""
+    """Two ledgers on one file: what would be a restart goes on with the other one, which heard of nothing."""
 
     directory = ""
 
     async def new_ledger(self) -> Ledger:
         """In a directory of its own."""
         self.directory = tempfile.mkdtemp(prefix="lucius-model-")
-        return SharedSqliteLedger(str(Path(self.directory) / "ledger.db"), clock=self.clock)
+        path = str(Path(self.directory) / "ledger.db")
+        self.pair = [SharedSqliteLedger(path, clock=self.clock) for _ in range(2)]
+        return self.pair[0]
 
     async def restarted(self, old: Ledger) -> Ledger:
-        """The same file."""
-        assert isinstance(old, SharedSqliteLedger)
-        await old.close()
-        return SharedSqliteLedger(str(Path(self.directory) / "ledger.db"), clock=self.clock)
+        """The other one."""
+        return self.pair[1] if old is self.pair[0] else self.pair[0]
 
     async def closed(self, old: Ledger) -> None:
         """Close and clear away."""
-        assert isinstance(old, SharedSqliteLedger)
-        await old.close()
+        for ledger in self.pair:
+            await ledger.close()
         shutil.rmtree(self.directory)
 
 

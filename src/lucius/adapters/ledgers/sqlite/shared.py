@@ -31,8 +31,19 @@ if TYPE_CHECKING:
     from lucius.adapters.ledgers.sqlite.batch import Statement
     from lucius.core.events import Event
     from lucius.core.job import Job
-    from lucius.ports.ledger import Census, Change, Claim, DeadLetter, JobQuery, Judge, Listener, Opened, Opener
-    from lucius.ports.ledger import OutboxRow, Usage
+    from lucius.ports.ledger import (
+        Census,
+        Change,
+        Claim,
+        DeadLetter,
+        JobQuery,
+        Judge,
+        Listener,
+        Opened,
+        Opener,
+        OutboxRow,
+        Usage,
+    )
 
 #: Seconds that a change may wait for its turn.
 BOUND = 5.0
@@ -55,7 +66,12 @@ class SharedSqliteLedger:
         """`observe` is told how many seconds each commit took; `bound`: seconds to wait for a turn."""
         joined = join(path, bound=bound)
         self._lock, self._connection, self.schema_versions = joined.lock, joined.connection, joined.versions
-        self._reading = files.open_reader(path)
+        try:
+            self._reading = files.open_reader(path)
+        except BaseException:
+            for part in (joined.connection, joined.turn, joined.lock):
+                part.close()
+            raise
         self.reader = Reader(self._reading)
         self._census = CensusTaker(path, asyncio.get_running_loop())
         self._desk = Desk(self._connection, clock)
