@@ -16,6 +16,7 @@ import pytest
 
 from lucius.adapters.buses.embedded import EmbeddedBus
 from lucius.adapters.buses.sqlite import SqliteBus
+from lucius.adapters.invokers.http import HttpInvoker
 from lucius.adapters.keyrings.sqlite import SqliteKeyring
 from lucius.adapters.ledgers.sqlite.deliveries import SqliteDeliveries
 from lucius.adapters.ledgers.sqlite.ledger import SqliteLedger
@@ -27,6 +28,7 @@ from lucius.ports.bus import Bus
 from lucius.ports.deliveries import Deliveries
 from lucius.ports.duties import Duty
 from lucius.ports.engine import Engine
+from lucius.ports.invoker import Invoker
 from lucius.ports.keyring import Keyring
 from lucius.ports.ledger import Ledger
 from lucius.ports.schematics import Schematics
@@ -64,6 +66,11 @@ def bus_observed(adapter: ObservedBus) -> Bus:
     return adapter
 
 
+def invoker_http(adapter: HttpInvoker) -> Invoker:
+    """An invoker in another process."""
+    return adapter
+
+
 def schematics_files(adapter: FileSchematics) -> Schematics:
     """Protocols, tenants and limits from files."""
     return adapter
@@ -91,6 +98,7 @@ BINDINGS: list[Callable[[Any], object]] = [
     bus_embedded,
     bus_sqlite,
     bus_observed,
+    invoker_http,
     schematics_files,
     engine_outbox,
     duty_due,
