@@ -34,9 +34,13 @@ class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def connect(
-    where: Whereabouts, *, interceptors: Sequence[Interceptor] = (), runtime: Runtime | None = None
+    where: Whereabouts,
+    *,
+    interceptors: Sequence[Interceptor] = (),
+    runtime: Runtime | None = None,
+    lazy: bool = True,
 ) -> Client:
-    """A client that needs no server yet: a process may start before Temporal does."""
+    """A client. A lazy one needs no server yet, and cannot have a worker."""
     return await Client.connect(
         where.address,
         namespace=where.namespace,
@@ -45,7 +49,7 @@ async def connect(
         data_converter=DATA_CONVERTER,
         interceptors=interceptors,
         runtime=runtime,
-        lazy=True,
+        lazy=lazy,
     )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PATIENCE = 10_000
 """Milliseconds a workflow may be late before somebody looks."""
 FIRST_REST, LONGEST_REST = 10_000, 600_000
-"""Milliseconds between two nudges of one job, doubled each time: a worker that is away hears few, not many."""
+"""Milliseconds between two nudges of one job, doubled each time: a worker that is away hears few."""
 
 
 class Overdue:

@@ -44,7 +44,7 @@ class TemporalEngine:
         waiting: Callable[[], dict[str, int]] = dict,
         patience: float = 2.0,
     ) -> None:
-        """`patience`: seconds an answer waits for Temporal; `waiting`: what the relay holds, if it is here."""
+        """`patience`: seconds an answer waits for Temporal; `waiting`: what the relay holds, if here."""
         self._ledger = CreateOnly(ledger)
         self._starts = starts
         self._invoker = invoker
