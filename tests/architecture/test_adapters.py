@@ -20,6 +20,7 @@ from lucius.adapters.invokers.http import HttpInvoker
 from lucius.adapters.keyrings.sqlite import SqliteKeyring
 from lucius.adapters.ledgers.sqlite.deliveries import SqliteDeliveries
 from lucius.adapters.ledgers.sqlite.ledger import SqliteLedger
+from lucius.adapters.ledgers.sqlite.shared_ledger import SharedSqliteLedger
 from lucius.adapters.observed import ObservedBus
 from lucius.adapters.schematics.files import FileSchematics
 from lucius.engines.outbox.due import DueJobs
@@ -43,6 +44,11 @@ def keyring_sqlite(adapter: SqliteKeyring) -> Keyring:
 
 def ledger_sqlite(adapter: SqliteLedger) -> Ledger:
     """Jobs in SQLite."""
+    return adapter
+
+
+def ledger_shared_sqlite(adapter: SharedSqliteLedger) -> Ledger:
+    """Jobs in SQLite, written by several processes."""
     return adapter
 
 
@@ -94,6 +100,7 @@ def duty_retention(adapter: Retention) -> Duty:
 BINDINGS: list[Callable[[Any], object]] = [
     keyring_sqlite,
     ledger_sqlite,
+    ledger_shared_sqlite,
     deliveries_sqlite,
     bus_embedded,
     bus_sqlite,

@@ -15,7 +15,7 @@ import sys
 import traceback
 from itertools import count
 
-from lucius.adapters.ledgers.sqlite.shared import SharedSqliteLedger
+from lucius.adapters.ledgers.sqlite.shared_ledger import SharedSqliteLedger
 from lucius.core import commands as cmd
 from lucius.core.decide import Chance, decide, open_job
 from lucius.core.job import Job, Order

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lucius.adapters.ledgers.sqlite.shared import SharedSqliteLedger
+from lucius.adapters.ledgers.sqlite.shared_ledger import SharedSqliteLedger
 from lucius.adapters.ledgers.sqlite.verify import verify
 from lucius.testing.jobs import Hand
 from lucius.testing.ledgers import LedgerHarness

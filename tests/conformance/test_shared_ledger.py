@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lucius.adapters.ledgers.sqlite.shared import SharedSqliteLedger
+from lucius.adapters.ledgers.sqlite.shared_ledger import SharedSqliteLedger
 from lucius.ports.ledger import Ledger
 from lucius.testing.ledger_model import LedgerMachine
 from lucius.testing.ledgers import Hand, LedgerHarness, LedgerSuite

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from lucius.adapters.ledgers.sqlite import SqliteLedger, files, schema
-from lucius.adapters.ledgers.sqlite.shared import SharedSqliteLedger
+from lucius.adapters.ledgers.sqlite.shared_ledger import SharedSqliteLedger
 from lucius.adapters.ledgers.sqlite.verify import verify
 from lucius.core import commands as cmd
 from lucius.core.job import Job

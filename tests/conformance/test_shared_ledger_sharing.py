@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lucius.adapters.ledgers.sqlite import shared_slots
 from lucius.adapters.ledgers.sqlite.deliveries import SqliteDeliveries
 from lucius.core import commands as cmd
 from lucius.core.decide import Verdict, decide, open_job
@@ -50,6 +51,14 @@ async def test_slots_are_counted_over_all_processes(pair: Pair) -> None:
     await asyncio.gather(*(pair.first.create(claim(order), opener) for order in orders))
     assert seen == [(0, 1), (1, 2)]
     assert (await pair.two.usage("zeta")).tenant_jobs == 2
+
+
+@pytest.mark.parametrize(("sql", "values"), [(shared_slots._TENANT, ("acme",)), (shared_slots._SYSTEM, ())])
+async def test_counting_reads_an_index_of_what_is_open(pair: Pair, sql: str, values: tuple[str, ...]) -> None:
+    """Counting looks up states by tenant; it never walks through all jobs that were."""
+    plan = [line[-1] for line in pair.first.reader.query(f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert [line for line in plan if line.startswith("SCAN") and line != "SCAN tenants"] == []
+    assert "(tenant_id=? AND state=?)" in plan[-1]
 
 
 async def test_counts_belong_to_their_decision(pair: Pair) -> None:

@@ -35,6 +35,16 @@ INGRESS = (
         "for batch in (self._filling, self._writing):", "for batch in ():",
     ),
     Plant(
+        "A1", "a process believes what it has read although another has written", LEDGER + "shared_desk.py",
+        "            self.forget()\n            self._version", "            self._version",
+        suite("conformance/test_shared_ledger_sharing.py"),
+    ),
+    Plant(
+        "A7", "what a batch took is counted twice once it is durable", LEDGER + "shared_slots.py",
+        "self._moved.clear()\n        self._moved_burst.clear()\n\n    def forget", "pass\n\n    def forget",
+        suite("conformance/test_shared_ledger_sharing.py"),
+    ),
+    Plant(
         "A2", "the key is not written with its job", LEDGER + "batch.py",
         "(CLAIMS, self.claim_rows),", "(CLAIMS, []),",
     ),
