@@ -50,7 +50,7 @@ INGRESS = (
     ),
     Plant(
         "A3", "a job is committed without its first attempt", DECIDE + "opening.py",
-        "    settle(draft)\n", "",
+        "    settle(draft)\n", "", suite("core/test_promises.py"),
     ),
     Plant(
         "A4", "a key answers with its job whatever the body says", "usecases/submit.py",
@@ -59,7 +59,7 @@ INGRESS = (
     ),
     Plant(
         "A5", "given and derived keys share one space", "core/idempotency.py",
-        'key=f"k:{hashed}"', 'key=f"d:{hashed}"', suite("core/test_idempotency.py"),
+        'key=f"k:{hashed}"', 'key=f"d:{hashed}"', suite("core/test_idempotency.py::test_keys_are_stored_hashed"),
     ),
     Plant(
         "A6", "canonical JSON is home-made", "core/idempotency.py",
