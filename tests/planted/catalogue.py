@@ -59,7 +59,8 @@ INGRESS = (
     ),
     Plant(
         "A5", "given and derived keys share one space", "core/idempotency.py",
-        'key=f"k:{hashed}"', 'key=f"d:{hashed}"', suite("core/test_idempotency.py::test_keys_are_stored_hashed"),
+        'key=f"k:{hashed}"', 'key=f"d:{hashed}"',
+        suite("core/test_idempotency.py::test_keys_are_stored_hashed"),
     ),
     Plant(
         "A6", "canonical JSON is home-made", "core/idempotency.py",
