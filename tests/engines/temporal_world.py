@@ -17,9 +17,13 @@ from temporalio.service import RPCError
 
 from lucius.adapters.buses.embedded import EmbeddedBus
 from lucius.adapters.ledgers.sqlite import SqliteLedger
-from lucius.core.commands import Command, Reply
 from lucius.core.admission import Limits
+from lucius.core.commands import Command, Reply, Tick
+from lucius.core.decide import Chance, decide
+from lucius.core.events import StepFailed, StepRetryScheduled
+from lucius.core.job import Job
 from lucius.core.routing import reply_topics, topics
+from lucius.core.states import StepState
 from lucius.dispatch.backlog import Backlog
 from lucius.dispatch.intake import Intake
 from lucius.dispatch.recovery import recover
@@ -70,10 +74,9 @@ class Counted:
         """As the desk: judged now."""
         return self._during(self.inner.report(tenant_id, job_id, reply))
 
-    async def control(self, job_id: str, command: Command, limits: Limits) -> Answer:
-        """As the desk."""
-        found: Answer = await self._during(self.inner.control(job_id, command, limits))
-        return found
+    def control(self, job_id: str, command: Command, limits: Limits) -> Awaitable[Answer]:
+        """As the desk: judged now."""
+        return self._during(self.inner.control(job_id, command, limits))
 
     async def republish(self, job_ids: list[str]) -> int:
         """As the desk."""
@@ -96,10 +99,11 @@ class TemporalWorld(EngineHarness):
         self.ledger = self.sqlite
         self.relay = Relay(self.ledger, self.bus, probe=0.005)
         self.signals = WorkflowSignals(self.client)
+        self.backlog = Backlog(self.ledger, self.bus, clock=self.clock)
         self.desk = InvokerDesk(
             self.ledger,
             self.relay,
-            Backlog(self.ledger, self.bus, clock=self.clock),
+            self.backlog,
             self.signals,
             render=render,
             tell=lambda *_: (),
@@ -139,14 +143,12 @@ class TemporalWorld(EngineHarness):
     async def sweep(self) -> None:
         """Rounds of the drift check until nothing moves any more."""
         await self.rest()
-        for _ in range(10):
-            overdue = Overdue(self.ledger, self.signals, self.desk.closing, clock=self.clock, patience=0)
-            before = await self._versions()
+        overdue = Overdue(self.ledger, self.signals, self.desk.closing, clock=self.clock, patience=0)
+        before: object = None
+        while before != (before := await self._versions()) or await self._lapsed():
             await self.lost.run_once()
             await overdue.run_once()
             await self.rest()
-            if await self._versions() == before:
-                return
 
     async def rest(self) -> None:
         """Nothing is under way: workflows know and want nothing, the ledger is written, the bus has all."""
@@ -158,9 +160,8 @@ class TemporalWorld(EngineHarness):
             if not self.bus.away:
                 await self.relay.drained()
             before = await self._versions()
-            still = self.invoker.under_way == 0 or self.bus.away
             busy = await self._busy()
-            quiet = quiet + 1 if still and not busy and before == await self._versions() else 0
+            quiet = quiet + 1 if not busy and before == await self._versions() else 0
 
     async def bus_back(self) -> None:
         """The relay finds out by its own probe."""
@@ -168,18 +169,31 @@ class TemporalWorld(EngineHarness):
         await self.relay.drained()
         await self.rest()
 
+    async def _open(self) -> list[Job]:
+        jobs = [await self.ledger.job(job_id) for job_id in await self.ledger.open_attempts()]
+        return [job for job in jobs if job is not None]
+
     async def _versions(self) -> dict[str, int]:
-        open_ids = await self.ledger.open_attempts()
-        jobs = [await self.ledger.job(job_id) for job_id in open_ids]
-        return {job.job_id: job.version for job in jobs if job is not None}
+        return {job.job_id: job.version for job in await self._open()}
+
+    async def _lapsed(self) -> bool:
+        """Whether time has ended something that its workflow has not asked about yet: it will, on its own."""
+        for job in await self._open():
+            verdict = decide(job, Tick(held=await self.backlog.held(job)), self.clock(), Chance(lease_id=""))
+            if any(isinstance(event, (StepFailed, StepRetryScheduled)) for event in verdict.events):
+                return True
+        return False
 
     async def _busy(self) -> bool:
-        """Whether some workflow of an open job is about to ask."""
-        for job_id in await self.ledger.open_attempts():
+        """Whether some workflow of an open job is about to ask; one that waits for the bus is not."""
+        for job in await self._open():
+            unsent = any(step.state is StepState.DISPATCHING for step in job.steps)
+            if unsent and (self.bus.away or job.order.protocol.steps[0].step_type in self.bus.poison):
+                continue
             try:
-                busy = await self.client.get_workflow_handle(job_id).query("busy", result_type=bool)
+                busy = await self.client.get_workflow_handle(job.job_id).query("busy", result_type=bool)
             except (RPCError, WorkflowQueryFailedError):
                 continue
-            if busy and not self.bus.away:
+            if busy:
                 return True
         return False

@@ -17,7 +17,9 @@ class TestTemporalEngine(EngineSuite):
     @pytest.fixture
     async def harness(self, tmp_path: Path, temporal: TemporalServer) -> AsyncIterator[EngineHarness]:
         """An engine at work on a file of its own."""
-        world = TemporalWorld(tmp_path / "ledger.db", await connect(Whereabouts(address=temporal.address), lazy=False))
+        world = TemporalWorld(
+            tmp_path / "ledger.db", await connect(Whereabouts(address=temporal.address), lazy=False)
+        )
         await world.start()
         yield world
         await world.stop()

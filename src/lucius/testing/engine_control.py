@@ -30,6 +30,7 @@ class EngineControl:
         """Trap B4: a paused job's directive waits for the resume, and then goes out with its own bytes."""
         harness.bus.away = True
         job = await harness.opened()
+        await harness.rest()
         (kept,) = await harness.ledger.outbox([job.job_id])
         await harness.control(job, cmd.Pause())
         await harness.bus_back()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from lucius.core.admission import Limits
 from lucius.core.commands import Cancel
@@ -49,5 +49,6 @@ class InvokerActivities:
 
 
 def _known(error: LuciusError) -> ApplicationError:
-    """An error people can read in Temporal, by its code."""
-    return ApplicationError(error.message, type=error.code)
+    """An error people can read in Temporal, by its code. That a part is away is no news for the log."""
+    away = ApplicationErrorCategory.BENIGN if error.retryable else ApplicationErrorCategory.UNSPECIFIED
+    return ApplicationError(error.message, type=error.code, category=away)

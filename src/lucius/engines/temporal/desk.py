@@ -103,6 +103,7 @@ class InvokerDesk:
         job_id = await same_directive(self._ledger, lane, directive)
         job = await self._ledger.job(job_id)
         if job is not None:
+            await self._publishing.again([job_id])
             await self._publishing.await_sent(job)
 
     def report(self, tenant_id: str, job_id: str, reply: cmd.Reply) -> Awaitable[Answer]:
@@ -117,8 +118,8 @@ class InvokerDesk:
 
         return self._reported(reply, spread, self._ledger.change(job_id, judge))
 
-    async def control(self, job_id: str, command: cmd.Command, limits: Limits) -> Answer:
-        """Cancel, pause, resume. Durable when it answers; a workflow that cannot be told now finds out."""
+    def control(self, job_id: str, command: cmd.Command, limits: Limits) -> Awaitable[Answer]:
+        """Cancel, pause, resume: judged now, durable when it answers."""
         spread = self._spread()
         decided = self._judging(command, spread)
 
@@ -127,11 +128,7 @@ class InvokerDesk:
                 require_slot(limits, usage, job.order.routing.mode)
             return decided(job, usage)
 
-        change = await self._ledger.change(job_id, judge)
-        if change is not None:
-            with contextlib.suppress(Unavailable):  # the drift check tells it
-                await self._telling.control(command, change.decision, spread)
-        return _answer(change)
+        return self._controlled(command, spread, self._ledger.change(job_id, judge))
 
     async def republish(self, job_ids: list[str]) -> int:
         """Send open directives again."""
@@ -146,11 +143,19 @@ class InvokerDesk:
             await self._telling.reply(reply, change.decision, spread)
         return _answer(change)
 
+    async def _controlled(
+        self, command: cmd.Command, spread: float, committed: Awaitable[Change | None]
+    ) -> Answer:
+        change = await committed
+        if change is not None:
+            with contextlib.suppress(Unavailable):  # a workflow that cannot be told now finds out: it drifts
+                await self._telling.control(command, change.decision, spread)
+        return _answer(change)
+
     async def _published(self, change: Change | None) -> Advanced:
         if change is None:
             return Advanced(standing=None, now=self._clock())
-        job = await self._publishing.await_sent(change.decision.job, offered=bool(change.outbox))
-        return self._advanced(job)
+        return self._advanced(await self._publishing.await_sent(change.decision.job))
 
     def _advanced(self, job: Job) -> Advanced:
         return Advanced(standing=slim_standing(standing(job)), now=self._clock())

@@ -46,10 +46,11 @@ class Publishing:
         """Offer the open directives of these jobs to the bus."""
         return await self._relay.refetch(job_ids)
 
-    async def await_sent(self, job: Job, *, offered: bool = False) -> Job:
+    async def await_sent(self, job: Job) -> Job:
         """The job once nothing of it waits for the bus; raises `Unavailable` when that takes too long.
 
-        `offered`: the relay has just heard of it from the ledger.
+        Nothing is offered to the bus here. The relay heard of the attempt from the ledger; if that relay
+        died, a Tick finds the directive unsent and has it sent again, no oftener than its backoff allows.
         """
         if not _unsent(job):
             return job
@@ -57,8 +58,6 @@ class Publishing:
         self._waiting.setdefault(job.job_id, set()).add(heard)
         try:
             async with asyncio.timeout(self._patience):
-                if not offered:  # perhaps another invoker recorded it, and died
-                    await self._relay.refetch([job.job_id])
                 return await self._sent(job, heard)
         except TimeoutError:
             message = f"The bus has not taken the directive of job {job.job_id} yet; it is being tried."
