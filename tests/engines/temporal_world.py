@@ -25,12 +25,13 @@ from lucius.core.job import Job
 from lucius.core.routing import reply_topics, topics
 from lucius.core.states import StepState
 from lucius.dispatch.backlog import Backlog
-from lucius.dispatch.intake import Intake
+from lucius.dispatch.intake import REPLIES, Intake
 from lucius.dispatch.recovery import recover
 from lucius.dispatch.relay import Relay
 from lucius.engines.temporal.desk import InvokerDesk
 from lucius.engines.temporal.drift import Overdue
 from lucius.engines.temporal.engine import TemporalEngine
+from lucius.engines.temporal.lateness import Lateness
 from lucius.engines.temporal.lost_starts import LostStarts
 from lucius.engines.temporal.signalling import WorkflowSignals
 from lucius.engines.temporal.starting import WorkflowStarts
@@ -105,6 +106,7 @@ class TemporalWorld(EngineHarness):
             self.relay,
             self.backlog,
             self.signals,
+            Lateness(self.bus, REPLIES.name, clock=self.clock, grace=0),
             render=render,
             tell=lambda *_: (),
             clock=self.clock,

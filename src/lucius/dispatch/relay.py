@@ -97,6 +97,9 @@ class Relay:
         await self._idle.wait()
 
     async def _publish(self, rows: list[OutboxRow], note: Note) -> None:
+        rows = await self._still_open(rows)
+        if not rows:
+            return
         try:
             await self._bus.publish([_message(row) for row in rows])
         except LuciusError as error:
@@ -114,6 +117,17 @@ class Relay:
         if self._parked:  # the bus is back
             parked, self._parked = list(self._parked.values()), {}
             self.offer(parked)
+
+    async def _still_open(self, rows: list[OutboxRow]) -> list[OutboxRow]:
+        """Where others write too, a job may have been stopped without this process hearing of it."""
+        if not self._ledger.capabilities.shared:
+            return rows
+        wanted = {row.message_id for row in await self._ledger.outbox([row.job_id for row in rows])}
+        for row in rows:
+            if row.message_id not in wanted:
+                self._parked.pop(row.message_id, None)
+                self._forget(row)
+        return [row for row in rows if row.message_id in wanted]
 
     def _unsent(self, rows: list[OutboxRow], error: LuciusError, note: Note) -> None:
         """Park what an absent bus will take later; what it will never take is left to the sweep."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lucius.dispatch.backlog import Backlog
     from lucius.dispatch.changes import Render, Tell
     from lucius.dispatch.relay import Relay
+    from lucius.engines.temporal.lateness import Lateness
     from lucius.engines.temporal.signalling import WorkflowSignals
     from lucius.ports.invoker import Advance, Attempted
     from lucius.ports.ledger import Judge, Ledger, Usage
@@ -50,6 +51,7 @@ class InvokerDesk:
         relay: Relay,
         backlog: Backlog,
         signals: WorkflowSignals,
+        lateness: Lateness,
         *,
         render: Render,
         tell: Tell,
@@ -61,6 +63,7 @@ class InvokerDesk:
         """`patience`: seconds to wait for the bus; `untraced` is told of replies without an event."""
         self._ledger = ledger
         self._backlog = backlog
+        self._lateness = lateness
         self._clock = clock
         self._spread = spread
         self._untraced = untraced
@@ -78,6 +81,7 @@ class InvokerDesk:
         if job is None or job.order.tenant_id != ask.tenant_id:
             return Advanced(standing=None, now=self._clock())
         tick = cmd.Tick(held=await self._backlog.held(job))
+        await self._lateness.check(job, tick)
 
         def judge(job: Job, _: Usage) -> Change:
             # What has moved on since the workflow looked is not built upon: it looks again.
@@ -140,8 +144,15 @@ class InvokerDesk:
             verdict = Verdict.UNKNOWN if change is None else change.decision.verdict
             self._untraced(type(reply).__name__.upper(), verdict.value)
         if change is not None:
-            await self._telling.reply(reply, change.decision, spread)
+            await self._told(reply, change.decision, spread)
         return _answer(change)
+
+    async def _told(self, reply: cmd.Reply, decision: Decision, spread: float) -> None:
+        try:
+            await self._telling.reply(reply, decision, spread)
+        except Unavailable:
+            self._lateness.hindered()
+            raise
 
     async def _controlled(
         self, command: cmd.Command, spread: float, committed: Awaitable[Change | None]

@@ -14,6 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from lucius.core.states import JobState
+from lucius.engines.temporal.resting import Resting
 from lucius.engines.temporal.signalling import NEVER
 from lucius.ports.duties import Report
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 10_000
 """Milliseconds a workflow may be late before somebody looks."""
-FIRST_REST, LONGEST_REST = 10_000, 600_000
-"""Milliseconds between two nudges of one job, doubled each time: a worker that is away hears few."""
 
 
 class Overdue:
@@ -53,17 +52,17 @@ class Overdue:
         self._patience = patience
         self.interval = interval
         self._page = page
-        self._nudged: dict[str, tuple[int, int]] = {}
+        self._resting = Resting(first=10_000, longest=600_000)  # a worker that is away hears few nudges
 
     async def run_once(self) -> Report:
         """One page, longest overdue first."""
         now = self._clock()
-        ids = await self._ledger.due(now - self._patience, self._page)
-        self._nudged = {job_id: self._nudged[job_id] for job_id in ids if job_id in self._nudged}
+        ids = await self._ledger.due(now - self._patience, self._resting.page(self._page))
+        self._resting.keep(ids)
         found: Counter[str] = Counter()
         for job_id in ids:
             job = await self._ledger.job(job_id)
-            if job is None or job.terminal or not self._ripe(job_id, now):
+            if job is None or job.terminal or not self._resting.ripe(job_id, now):
                 continue
             if job.state is JobState.QUEUED and not job.attempts_total:
                 found["unstarted"] += 1  # the orchestrator's, or about to begin: a nudge starts nothing
@@ -74,11 +73,3 @@ class Overdue:
             found["missing" if ending == NEVER else "closed"] += 1
         acted = found["nudged"] + found["closed"]
         return Report(duty=self.name, acted=acted, details={"due": len(ids), **found})
-
-    def _ripe(self, job_id: str, now: int) -> bool:
-        """Whether to look at this one now, and when next."""
-        again, rest = self._nudged.get(job_id, (now, FIRST_REST))
-        if now < again:
-            return False
-        self._nudged[job_id] = (now + rest, min(rest * 2, LONGEST_REST))
-        return True

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: The workflow draws the lease of every attempt, the first one too.
 _NO_LEASE = Chance(lease_id="")
+AWAY = 3.0
+"""Seconds for which nobody waits for a Temporal that has just not answered."""
 
 
 class TemporalEngine:
@@ -51,6 +53,7 @@ class TemporalEngine:
         self._change = Changes(_renders_nothing, tell)
         self._waiting = waiting
         self._patience = patience
+        self._away_until = 0.0
 
     def open(self, order: Order, claim: Claim, limits: Limits) -> Awaitable[Opened]:
         """Accept an order, or find the job that has its key."""
@@ -93,11 +96,14 @@ class TemporalEngine:
 
     async def _start(self, job: Job) -> None:
         """Start it now if Temporal answers; else the duty that looks for lost starts does."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._away_until:
+            return
         try:
             async with asyncio.timeout(self._patience):
                 await self._starts.start(job)
-        except (TimeoutError, Unavailable):
-            return
+        except (TimeoutError, Unavailable):  # not every client should wait for what is not there
+            self._away_until = loop.time() + AWAY
 
 
 def _renders_nothing(job: Job, index: int) -> OutboxRow:

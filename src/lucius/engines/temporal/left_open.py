@@ -38,11 +38,16 @@ class LeftOpen:
         closing: Closing,
         *,
         clock: Callable[[], int],
+        task_queue: str | None = None,
         grace: int = 60_000,
         interval: float = 60.0,
         page: int = 1_000,
     ) -> None:
-        """`grace`: milliseconds that a workflow may take to end after its job."""
+        """`grace`: milliseconds that a workflow may take to end after its job.
+
+        `task_queue`: look at its workflows only; a namespace may hold those of another Lucius, whose jobs
+        this ledger does not know.
+        """
         self._client = client
         self._ledger = ledger
         self._signals = signals
@@ -52,21 +57,20 @@ class LeftOpen:
         self.interval = interval
         self._page = page
         self._since = 0
+        self._ours = f'WorkflowType = "{WORKFLOW}"' + (f' AND TaskQueue = "{task_queue}"' if task_queue else "")
 
     async def run_once(self) -> Report:
         """Both lists, bounded."""
         found: Counter[str] = Counter()
         now = self._clock()
-        open_query = f'WorkflowType = "{WORKFLOW}" AND ExecutionStatus = "Running"'
+        open_query = f'{self._ours} AND ExecutionStatus = "Running"'
         async for job_id in self._listed(f"{open_query} AND StartTime < '{_time(now - self._grace)}'"):
             job = await self._ledger.job(job_id)
             found["open"] += 1
             if job is None or (job.completed_at is not None and job.completed_at < now - self._grace):
                 found["left_open"] += await self._signals.nudge(job_id)
         since = self._since or now - 24 * 3_600_000
-        ended = (
-            f'WorkflowType = "{WORKFLOW}" AND ExecutionStatus != "Running" AND ExecutionStatus != "Completed"'
-        )
+        ended = f'{self._ours} AND ExecutionStatus != "Running" AND ExecutionStatus != "Completed"'
         async for job_id in self._listed(f"{ended} AND CloseTime > '{_time(since)}'"):
             job = await self._ledger.job(job_id)
             if job is not None and not job.terminal:

@@ -30,6 +30,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Milliseconds that the ledger's clock is ahead of Temporal's, as last seen."""
     attributes: bool = True
     """Whether the server knows our search attributes."""
+    doubt: bool = False
+    """The run before this one was about to ask; so this one begins by asking."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -44,7 +44,7 @@ class Pilot:
         self._start = start
         self._skew = start.skew
         self._nudged = False
-        self._disputed = False
+        self._disputed = start.doubt
         self._asked = 0
         self._rest = 0
         self._quiet_until = 0
@@ -112,7 +112,8 @@ class Pilot:
 
     def restart(self) -> Start:
         """What a fresh run needs to go on exactly here."""
-        return replace(self._start, standing=standing(self.job), skew=self._skew)
+        doubt = self._disputed or self._nudged
+        return replace(self._start, standing=standing(self.job), skew=self._skew, doubt=doubt)
 
     def outcome(self) -> Outcome:
         """How it ended."""

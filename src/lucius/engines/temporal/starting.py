@@ -53,14 +53,15 @@ class WorkflowStarts:
             order=slim_order(order), standing=slim_standing(standing(job)), attributes=self._attributes
         )
         try:
-            handle = await self._client.start_workflow(
+            await self._client.start_workflow(
                 WORKFLOW,
                 start,
                 id=job.job_id,
                 task_queue=self._task_queue,
-                # A job has one workflow, for ever: neither a second beside it nor one after it.
+                # A job has one workflow, for ever: neither a second beside it nor one after it. FAIL, not
+                # USE_EXISTING: that would not say whether this call or an earlier one started it.
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                 execution_timeout=self._timeout,
                 search_attributes=self._searched(job),
                 static_summary=f"{order.request_type} for {order.tenant_id}",
@@ -74,7 +75,7 @@ class WorkflowStarts:
         except RPCError as error:
             message = f"Temporal does not answer ({error.status.name}: {error.message})."
             raise Unavailable(message, code="TEMPORAL_UNAVAILABLE") from error
-        return handle.first_execution_run_id is not None
+        return True
 
     def _searched(self, job: Job) -> TypedSearchAttributes:
         if not self._attributes:

@@ -62,7 +62,7 @@ class JobWorkflow:
             self._set_timer()
             await self._stir()
             self._show()
-            if workflow.info().is_continue_as_new_suggested() and self._call is None and not pilot.over:
+            if self._too_long() and not pilot.over:
                 workflow.continue_as_new(pilot.restart())
         return await self._end()
 
@@ -154,6 +154,10 @@ class JobWorkflow:
             self._status = status
             if self._attributes:
                 workflow.upsert_search_attributes([STATUS.value_set(status)])
+
+    def _too_long(self) -> bool:
+        """Whether a fresh run should go on. Not once cancelled: Temporal would forget that, and it ends soon."""
+        return workflow.info().is_continue_as_new_suggested() and self._call is None and not self._cancelled
 
     def _summary(self, question: Advance) -> str:
         for step in self._pilot.job.steps:
