@@ -83,8 +83,8 @@ class LeftOpen:
         try:
             async for execution in self._client.list_workflows(query, limit=self._page):
                 yield execution.id
-        except RPCError as error:
-            message = f"Temporal's list cannot be read ({error.status.name}: {error.message})."
+        except (RPCError, RuntimeError) as error:  # RuntimeError: it was never reached
+            message = f"Temporal's list cannot be read ({error})."
             raise Unavailable(message, code="TEMPORAL_UNAVAILABLE") from error
 
 

@@ -72,9 +72,8 @@ class WorkflowStarts:
             )
         except WorkflowAlreadyStartedError:
             return False
-        except RPCError as error:
-            message = f"Temporal does not answer ({error.status.name}: {error.message})."
-            raise Unavailable(message, code="TEMPORAL_UNAVAILABLE") from error
+        except (RPCError, RuntimeError) as error:  # RuntimeError: it was never reached
+            raise Unavailable(f"Temporal does not answer ({error}).", code="TEMPORAL_UNAVAILABLE") from error
         return True
 
     def _searched(self, job: Job) -> TypedSearchAttributes:
