@@ -37,23 +37,40 @@ class Intake:
         batch: int = 500,
         wait: float = 5.0,
         subscription: Subscription = REPLIES,
+        hindered: Callable[[], None] = lambda: None,
     ) -> None:
-        """`report` is called for a whole batch before the first of its answers is awaited."""
+        """`report` is called for a whole batch before the first of its answers is awaited.
+
+        `hindered` is told whenever replies cannot be taken: the bus is away, or whoever judges is.
+        """
         self._bus = bus
         self._report = report
         self._subscription = subscription
+        self._hindered = hindered
         self._sleep = sleep
         self._batch = batch
         self._wait = wait
+        self._stopping = False
+        self.busy = False
+        """Whether replies were read and are not settled yet: not a moment to be cancelled."""
 
     async def run(self) -> None:
-        """Judge replies until cancelled. Several of these may run side by side."""
-        while True:
+        """Judge replies until stopped or cancelled. Several of these may run side by side."""
+        while not self._stopping:
             try:
                 deliveries = await self._bus.receive(self._subscription, limit=self._batch, wait=self._wait)
+                self.busy = True
                 await self._judge(deliveries)
             except Unavailable:  # what was not settled comes again, and is then a duplicate
+                self._hindered()
+                self.busy = False
                 await self._sleep(PAUSE)
+            finally:
+                self.busy = False
+
+    def stop(self) -> None:
+        """Read nothing more; whoever waits for something to read may be cancelled."""
+        self._stopping = True
 
     async def _judge(self, deliveries: list[Delivery]) -> None:
         settlements, judged = [], []

@@ -54,6 +54,10 @@ class EngineSettings(BaseModel):
     """Who must have signed the server's certificate (PEM); None: whom this machine trusts."""
     temporal_ui_port: int | None = Field(default=None, ge=1, le=65535)
     """Where the development server of `lucius up` shows its web pages; None: nowhere."""
+    temporal_worker_health: str | None = Field(
+        default=None, pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/:\[\]]+):[0-9]{1,5}$"
+    )
+    """`HOST:PORT` where `lucius temporal-worker` answers /healthz and /readyz; None: nowhere."""
 
     # invoker
     invoker_url: str | None = None

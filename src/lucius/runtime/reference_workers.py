@@ -19,7 +19,7 @@ from lucius.runtime.workers import Program, Workers
 from lucius.security.keys import Grant, Minted, mint
 from lucius.security.principal import Role
 
-_GRACE = 8.0
+GRACE = 8.0
 """Seconds a worker has for its last words once its own time to drain is over."""
 _MODULE = (sys.executable, "-P", "-m", "lucius.entrypoints.cli")
 """-P: a file in the current directory must not stand for a library."""
@@ -69,7 +69,7 @@ def workers(settings: Settings, root: Path, keys: Mapping[str, Minted]) -> Worke
         )
         for name, minted in keys.items()
     ]
-    return Workers(programs, patience=settings.drain_seconds + _GRACE)
+    return Workers(programs, patience=settings.drain_seconds + GRACE)
 
 
 def _command(settings: Settings, name: str, store: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The HTTP server: uvicorn, with signals that drain instead of ending the process."""
+"""HTTP servers: uvicorn, with signals that drain instead of ending the process."""
 
 from __future__ import annotations
 
@@ -15,29 +15,16 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from lucius.runtime.settings import Settings
 
+class Listener(uvicorn.Server):
+    """Serves in the background, and leaves signals to others: `serve` until `close`."""
 
-class Server(uvicorn.Server):
-    """Stops at SIGTERM or Ctrl-C; `drain` lets go of streams and long polls, so that nobody is waited for.
-
-    `opened` is called when requests are taken, `closing` is waited for while they still are.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        settings: Settings,
-        drain: Callable[[], None],
-        *,
-        opened: Callable[[], None],
-        closing: Callable[[], Awaitable[None]],
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, host: str, port: int, drain_seconds: float) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                host=settings.host,
-                port=settings.port,
+                host=host,
+                port=port,
                 http="httptools",
                 loop="none",
                 lifespan="off",
@@ -47,9 +34,56 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
                 date_header=True,  # by it services notice that their clock is wrong
                 backlog=4096,
-                timeout_graceful_shutdown=max(1, int(settings.drain_seconds)),
+                timeout_graceful_shutdown=max(1, int(drain_seconds)),
             )
         )
+        self.open = asyncio.Event()
+        """Set when requests are taken."""
+        self._over = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets)
+        if self.started:
+            self.open.set()
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Until closed."""
+        try:
+            await super().serve(sockets)
+        finally:
+            self._over.set()
+
+    async def close(self) -> None:
+        """Take nothing new, finish what runs, and let go of the address."""
+        self.should_exit = True
+        if self.open.is_set():
+            await self._over.wait()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """They are not for us."""
+        yield
+
+
+class Server(Listener):
+    """Stops at SIGTERM or Ctrl-C; `drain` lets go of streams and long polls, so that nobody is waited for.
+
+    `opened` is called when requests are taken, `closing` is waited for while they still are.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        host: str,
+        port: int,
+        drain_seconds: float,
+        drain: Callable[[], None],
+        opened: Callable[[], None],
+        closing: Callable[[], Awaitable[None]],
+    ) -> None:
+        super().__init__(app, host=host, port=port, drain_seconds=drain_seconds)
         self._drain = drain
         self._opened = opened
         self._closing = closing

@@ -57,11 +57,15 @@ class Hub:
             for change in changes:
                 self.notify(change.decision.job.order.job_id)
 
+    def rouse(self) -> None:
+        """Something happened to some job: another process wrote."""
+        for job_id in tuple(self._followers):
+            self.notify(job_id)
+
     def close(self) -> None:
         """Send everybody who waits home: Lucius is going down."""
         self._closed.set()
-        for job_id in tuple(self._followers):
-            self.notify(job_id)
+        self.rouse()
 
     @contextmanager
     def following(self, job_id: str) -> Iterator[asyncio.Event]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,9 +10,10 @@ from temporalio.client import Client
 from temporalio.service import TLSConfig
 
 from lucius.engines.temporal.converter import DATA_CONVERTER
+from lucius.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from temporalio.client import Interceptor
     from temporalio.runtime import Runtime
@@ -31,6 +33,15 @@ class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """Without credentials."""
         return f"Whereabouts({self.namespace} at {self.address})"
+
+
+@contextmanager
+def reachable() -> Iterator[None]:
+    """A client that has not reached its server yet says so by a `RuntimeError`; here it is `Unavailable`."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise Unavailable(f"Temporal does not answer ({error}).", code="TEMPORAL_UNAVAILABLE") from error
 
 
 async def connect(

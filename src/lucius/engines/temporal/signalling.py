@@ -9,6 +9,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from lucius.engines.temporal import messages as msg
+from lucius.engines.temporal.connection import reachable
 from lucius.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class WorkflowSignals:
     async def cancel(self, job_id: str) -> bool:
         """Let Temporal itself know that a job is cancelled."""
         try:
-            await self._client.get_workflow_handle(job_id).cancel(rpc_timeout=RPC)
+            with reachable():
+                await self._client.get_workflow_handle(job_id).cancel(rpc_timeout=RPC)
         except RPCError as error:
             return _gone(error)
         return True
@@ -55,7 +57,8 @@ class WorkflowSignals:
     async def ending(self, job_id: str) -> str | None:
         """How the workflow of a job closed, in words; None: it is open. `never started` is one of them."""
         try:
-            found = await self._client.get_workflow_handle(job_id).describe(rpc_timeout=RPC)
+            with reachable():
+                found = await self._client.get_workflow_handle(job_id).describe(rpc_timeout=RPC)
         except RPCError as error:
             _gone(error)
             return NEVER
@@ -64,7 +67,8 @@ class WorkflowSignals:
     async def _signal(self, job_id: str, name: str, *payload: msg.Signal) -> bool:
         try:
             handle = self._client.get_workflow_handle(job_id)
-            await handle.signal(name, args=payload, rpc_timeout=RPC)
+            with reachable():
+                await handle.signal(name, args=payload, rpc_timeout=RPC)
         except RPCError as error:
             return _gone(error)
         return True

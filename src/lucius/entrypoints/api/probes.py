@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from lucius.entrypoints.api.admin_shapes import Health, Readiness
 from lucius.entrypoints.api.asking import Api, Who, reply
 from lucius.entrypoints.api.openapi import answers
+from lucius.entrypoints.http.readiness import takes_work
 from lucius.security.principal import Role, require_everywhere
 
 router = APIRouter(tags=["probes"], default_response_class=Response)
@@ -29,7 +30,7 @@ async def health(api: Api) -> Response:
 async def ready(api: Api) -> Response:
     """Whether work is taken: 200, or 503 with the parts that are not up."""
     components = api.ready()
-    good = all(state == "ok" for state in components.values())
+    good = takes_work(components)
     shown = Readiness(status="ready" if good else "not_ready", components=components)
     return reply(shown, 200 if good else 503)
 

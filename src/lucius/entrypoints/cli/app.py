@@ -21,11 +21,12 @@ from lucius.entrypoints.cli.commands import (
     service,
     serving,
     submitting,
+    temporal,
 )
 from lucius.entrypoints.cli.endings import Ending, complain, tell
 from lucius.errors import LuciusError
 
-_START, _JOBS, _RUN = "Start", "Jobs", "Run and repair"
+_START, _JOBS, _RUN, _TEMPORAL = "Start", "Jobs", "Run and repair", "Processes of a Lucius on Temporal"
 
 app = typer.Typer(
     name="lucius",
@@ -59,6 +60,9 @@ for _name, _command, _panel in (
     ("new-service", new_service.new_service, _START),
     ("service", service.service, _START),
     ("conformance", conformance.conformance, _START),
+    ("api", serving.api, _TEMPORAL),
+    ("invoker", temporal.invoker, _TEMPORAL),
+    ("temporal-worker", temporal.temporal_worker, _TEMPORAL),
     ("doctor", checking.doctor, _START),
     ("version", checking.version, _START),
     ("submit", submitting.submit, _JOBS),

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from lucius.entrypoints.cli.commands.serving import free_port
+from lucius.entrypoints.cli.addresses import free_port
 from lucius.errors import Unavailable
 
 _READY_WITHIN = 30.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucius.entrypoints.http.readiness import takes_work
 from lucius.entrypoints.invoker.door import said
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ async def ready(call: Call) -> Answer:
     components = call.services.ready()
     if call.services.draining():
         components = {**components, "invoker": "draining"}
-    good = all(state == "ok" for state in components.values())
+    good = takes_work(components)
     status = "ready" if good else "not_ready"
     return said({"status": status, "components": components}, 200 if good else 503)
 

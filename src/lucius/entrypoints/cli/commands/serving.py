@@ -1,4 +1,4 @@
-"""`up`: one Lucius in this process, and its services beside it, until told to stop."""
+"""`up` and `api`: a Lucius in this process, with or without all that belongs to it, until told to stop."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lucius.entrypoints.cli.addresses import check_port, free_port, heed_eof
 from lucius.entrypoints.cli.options import Data
-from lucius.errors import Unavailable
 
 if TYPE_CHECKING:
+    from lucius.runtime.bootstrap import Role
     from lucius.runtime.settings import Settings
 
 _ECHO = "Echo services"
@@ -39,30 +40,41 @@ EchoFailureRate = Annotated[
                  show_default=False, help="Share of attempts that fail and are retried."),
 ]  # fmt: skip
 
+Engine = Annotated[
+    str | None,
+    typer.Option("--engine", metavar="outbox|temporal", show_default=False,
+                 help="What drives jobs: outbox, which needs nothing else, is the default."),
+]  # fmt: skip
+Host = Annotated[
+    str | None,
+    typer.Option("--host", metavar="H", show_default=False, help="Where to listen: 127.0.0.1."),
+]
+Port = Annotated[
+    int | None,
+    typer.Option("--port", metavar="P", min=0, max=65535, show_default=False,
+                 help="8700; 0 takes a free one."),
+]  # fmt: skip
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="DIR", show_default=False,
+                 help="Protocols, tenants and limits; the shipped protocols alone without it."),
+]  # fmt: skip
+Files = Annotated[
+    Path | None,
+    typer.Option("--files", metavar="DIR", show_default=False,
+                 help="file: references may name what lies below; . when serving this machine only."),
+]  # fmt: skip
+
 
 def up(
     *,
-    host: Annotated[
-        str | None,
-        typer.Option("--host", metavar="H", show_default=False, help="Where to listen: 127.0.0.1."),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option("--port", metavar="P", min=0, max=65535, show_default=False,
-                     help="8700; 0 takes a free one."),
-    ] = None,
+    host: Host = None,
+    port: Port = None,
     data: Data = None,
+    engine: Engine = None,
     services: Services = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="DIR", show_default=False,
-                     help="Protocols, tenants and limits; the shipped protocols alone without it."),
-    ] = None,
-    files: Annotated[
-        Path | None,
-        typer.Option("--files", metavar="DIR", show_default=False,
-                     help="file: references may name what lies below; . when serving this machine only."),
-    ] = None,
+    config: Config = None,
+    files: Files = None,
     in_memory: Annotated[
         bool, typer.Option("--in-memory", help="Keep nothing; jobs die with the process.")
     ] = False,
@@ -75,6 +87,7 @@ def up(
         "host": host,
         "port": port,
         "data": data,
+        "engine": engine,
         "services": services,
         "config": config,
         "files_root": files,
@@ -82,35 +95,54 @@ def up(
         "echo_delay": echo_delay,
         "echo_failure_rate": echo_failure_rate,
     }
+    settings = _settings({name: value for name, value in given.items() if value is not None})
+    if settings.engine == "temporal":
+        from lucius.runtime.temporal_address import require_temporal
+
+        require_temporal()
+        check_port(settings.invoker_host, settings.invoker_port, remedy="LUCIUS_INVOKER_PORT")
+    if until_eof:
+        heed_eof()
+    _run(settings, "up")
+
+
+def api(
+    *,
+    host: Host = None,
+    port: Port = None,
+    data: Data = None,
+    engine: Engine = None,
+    services: Annotated[str | None, typer.Option("--services", hidden=True)] = None,
+    config: Config = None,
+    files: Files = None,
+) -> None:
+    """Run the HTTP API alone; with --engine temporal beside `lucius invoker` on the same --data."""
+    given = {
+        "host": host,
+        "port": port,
+        "data": data,
+        "engine": engine,
+        "services": services,
+        "config": config,
+        "files_root": files,
+    }
+    found = {name: value for name, value in given.items() if value is not None}
+    _run(_settings(found, services="none"), "api")
+
+
+def _run(settings: Settings, role: Role) -> None:
     from lucius.runtime.reference import require
 
-    settings = _settings({name: value for name, value in given.items() if value is not None})
     check_port(settings.host, settings.port)
     if settings.services == "reference":
         require()
-    if until_eof:
-        _heed_eof()
     from lucius.runtime.lifecycle import run
 
-    raise typer.Exit(run(settings, announce=_announce))
+    raise typer.Exit(run(settings, role=role, announce=_announce))
 
 
-def _heed_eof() -> None:
-    """Drain when stdin ends: whoever started this to show it is gone."""
-    import os
-    import signal
-    import threading
-
-    def watch() -> None:
-        while os.read(0, 4096):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
-
-
-def _settings(given: dict[str, Any]) -> Settings:
-    """The environment's settings with the options on top."""
+def _settings(given: dict[str, Any], *, services: str | None = None) -> Settings:
+    """The environment's settings with the options on top. `services`: who serves if nobody says so."""
     from lucius.runtime.offline import settings
     from lucius.runtime.reference import installed
     from lucius.security.loopback import is_loopback
@@ -118,36 +150,14 @@ def _settings(given: dict[str, Any]) -> Settings:
     found = settings(**given)
     filled: dict[str, Any] = {}
     if "services" not in found.model_fields_set:
-        filled["services"] = "reference" if installed() else "echo"
+        filled["services"] = services or ("reference" if installed() else "echo")
     if found.files_root is None and is_loopback(found.host):
         filled["files_root"] = Path.cwd()
     if found.port == 0:
         filled["port"] = free_port(found.host)
+    if services is None and (found.invoker_port == 0 or "invoker_port" not in found.model_fields_set):
+        filled["invoker_port"] = free_port(found.invoker_host)  # nobody but our own worker asks there
     return settings(**(given | filled)) if filled else found
-
-
-def check_port(host: str, port: int) -> None:
-    """Raise `Unavailable` unless this address can be listened on: better said now than after the start."""
-    import socket
-
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as error:
-        message = f"{host} port {port} cannot be listened on: {error.strerror}; choose another with --port."
-        raise Unavailable(message, code="ADDRESS_UNUSABLE") from None
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    """A port nobody listens on right now."""
-    import socket
-
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
 
 
 def _announce(lucius: Any, url: str) -> None:
@@ -160,6 +170,7 @@ def _announce(lucius: Any, url: str) -> None:
     lines = [
         f"Lucius {_version()} on {url}",
         f"  data      {where}",
+        f"  engine    {_engine(lucius)}",
         f"  services  {_SERVICES[settings.services]}{f'; for real ones {REMEDY}' if pretended else ''}",
         f"  files     {settings.files_root or 'file: references are refused'}",
         f"  try       {_TRY.get(settings.services, 'lucius submit report.pdf --wait')}{_elsewhere(url)}",
@@ -168,6 +179,21 @@ def _announce(lucius: Any, url: str) -> None:
         lines.insert(1, "  access    open: anybody on this machine (lucius keys create)")
     sys.stderr.write("\n".join(lines) + "\n")
     sys.stderr.flush()
+
+
+def _engine(lucius: Any) -> str:
+    from lucius.runtime.temporal_address import address_of
+
+    settings = lucius.settings
+    if settings.engine == "outbox":
+        return "outbox"
+    if lucius.beside is None:
+        return f"temporal at {address_of(settings)}; invoker at {', '.join(settings.invoker_urls)}"
+    pages = (
+        f", its pages on http://127.0.0.1:{settings.temporal_ui_port}" if settings.temporal_ui_port else ""
+    )
+    server = settings.temporal_address or f"a server and worker of its own{pages}"
+    return f"temporal: {server}"
 
 
 def _elsewhere(url: str) -> str:

@@ -1,0 +1,49 @@
+"""What sees everything and changes nothing: metrics, traces, and those who follow jobs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lucius import __version__
+from lucius.runtime import nature
+from lucius.telemetry.gauges import bus_gauges, ledger_gauges
+from lucius.telemetry.journal import Journal
+from lucius.telemetry.metrics import Metrics
+from lucius.telemetry.observer import CommitObserver
+from lucius.telemetry.traces import Traces, open_traces, otlp_endpoint
+from lucius.usecases.query import Hub
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucius.ports.bus import Bus
+    from lucius.ports.ledger import Ledger
+    from lucius.runtime.settings import Settings
+
+
+class Watching(msgspec.Struct, frozen=True, kw_only=True):
+    """Told by ledger and bus."""
+
+    metrics: Metrics
+    traces: Traces
+    hub: Hub
+
+    def watch(self, ledger: Ledger, bus: Bus, *, limit: Callable[[], int]) -> None:
+        """Hear of every commit; count what waits. `limit`: how many jobs may be open, 0: any number."""
+        observer = CommitObserver(metrics=self.metrics, journal=Journal(), traces=self.traces)
+        ledger.on_commit(observer.listen)
+        ledger.on_commit(self.hub.listen)
+        self.metrics.gauges("ledger", ledger_gauges(ledger, clock=nature.now_ms, limit=limit))
+        self.metrics.gauges("bus", bus_gauges(bus))
+
+
+def open_watching(settings: Settings) -> Watching:
+    """Everything at zero."""
+    return Watching(
+        metrics=Metrics(clock=nature.now_ms, version=__version__, tenants=settings.metrics_tenants),
+        traces=open_traces(otlp_endpoint(settings.otlp_endpoint, os.environ), version=__version__),
+        hub=Hub(),
+    )
