@@ -9,8 +9,8 @@ Every figure is the median of three, each one measured right after its baseline.
     python -m bench --json        for programs
 
 Parts: throughput (jobs/s and CPU a job), submits, latency, services (one process of the SDK), attempts (its
-store alone), starting (its start), memory, growth. The server is a real `lucius up` child process with its
-ledger on disk (`synchronous=FULL`); the load comes from another process. Both share the cores of this
-machine, so the generator is kept lean and its own ceiling is printed. Everything lives in a temporary
-directory that is removed; LUCIUS_BENCH_DIR says where.
+store alone), starting (its start), temporal (that engine beside a bare workflow), memory, growth. The server
+is a real `lucius up` child process with its ledger on disk (`synchronous=FULL`); the load comes from another
+process. Both share the cores of this machine, so the generator is kept lean and its own ceiling is printed.
+Everything lives in a temporary directory that is removed; LUCIUS_BENCH_DIR says where.
 """

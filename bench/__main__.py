@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from bench import attempts, growth, latency, memory, services, starting, submits, throughput
+from bench import attempts, growth, latency, memory, services, starting, submits, temporal, throughput
 from bench.figures import Figure, Outcome, Run
 from bench.show import show
 from lucius import __version__
@@ -26,6 +26,7 @@ PARTS = {
     "services": services.measure,
     "attempts": attempts.measure,
     "starting": starting.measure,
+    "temporal": temporal.measure,
     "memory": memory.measure,
     "growth": growth.measure,
 }

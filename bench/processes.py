@@ -62,12 +62,13 @@ def lucius(
     services: str = "echo",
     module: tuple[str, ...] = ("lucius.entrypoints.cli",),
     more: tuple[str, ...] = (),
+    environment: dict[str, str] | None = None,
 ) -> Iterator[Server]:
-    """`lucius up`, ready, with more options at the end."""
+    """`lucius up`, ready, with more options at the end and more settings in its environment."""
     port = free_port()
     arguments = [*module, "up", "--host", "127.0.0.1", "--port", str(port), "--data", str(home)]
     arguments += ["--services", services, *more]
-    with _child(arguments, port, home, "/readyz") as server:
+    with served(arguments, port, home, environment) as server:
         yield server
 
 
@@ -75,12 +76,15 @@ def lucius(
 def noop(kind: str, home: Path) -> Iterator[Server]:
     """One of the baselines of `bench.noop`."""
     port = free_port()
-    with _child(["bench.noop", kind, str(port)], port, home, "/readyz") as server:
+    with served(["bench.noop", kind, str(port)], port, home) as server:
         yield server
 
 
 @contextlib.contextmanager
-def _child(arguments: list[str], port: int, home: Path, path: str) -> Iterator[Server]:
+def served(
+    arguments: list[str], port: int, home: Path, environment: dict[str, str] | None = None
+) -> Iterator[Server]:
+    """A module of ours as a process that listens on a port, once it says that it is ready."""
     home.mkdir(parents=True, exist_ok=True)
     log = home / "server.log"
     with log.open("w+b") as out:
@@ -90,11 +94,11 @@ def _child(arguments: list[str], port: int, home: Path, path: str) -> Iterator[S
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env=clean_environment(),
+            env=clean_environment() | (environment or {}),
             start_new_session=True,
         )
         try:
-            _await(child, port, path, log)
+            _await(child, port, log)
             yield Server(port=port, pid=child.pid, data=home, ready_seconds=time.perf_counter() - started)
         finally:
             child.terminate()
@@ -105,7 +109,7 @@ def _child(arguments: list[str], port: int, home: Path, path: str) -> Iterator[S
                 child.wait()
 
 
-def _await(child: subprocess.Popen[bytes], port: int, path: str, log: Path) -> None:
+def _await(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
     until = time.monotonic() + READY_WITHIN
     while time.monotonic() < until:
         if child.poll() is not None:
@@ -113,7 +117,7 @@ def _await(child: subprocess.Popen[bytes], port: int, path: str, log: Path) -> N
             raise RuntimeError(message)
         with contextlib.suppress(OSError):
             if (
-                ask(port, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")[9:12]
+                ask(port, "GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")[9:12]
                 == b"200"
             ):
                 return
