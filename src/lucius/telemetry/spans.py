@@ -6,11 +6,12 @@ Span ids are hashes of what they stand for, so parents and links need no memory 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any
 
-from opentelemetry.context import Context
+from opentelemetry.context import Context, attach, detach
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import (
     Link,
@@ -21,6 +22,7 @@ from opentelemetry.trace import (
     StatusCode,
     TraceFlags,
     Tracer,
+    get_current_span,
     set_span_in_context,
 )
 
@@ -71,6 +73,20 @@ def context_of(traceparent: str | None) -> Context:
 def traceparent_of(span: SpanContext) -> str:
     """The W3C traceparent of a span."""
     return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
+
+
+@contextmanager
+def below(traceparent: str | None) -> Iterator[None]:
+    """Spans that start inside are children of this one, unless one of the same trace is at work here."""
+    parent = parse(traceparent)
+    if parent is None or get_current_span().get_span_context().trace_id == parent.trace_id:
+        yield
+        return
+    token = attach(set_span_in_context(NonRecordingSpan(parent)))
+    try:
+        yield
+    finally:
+        detach(token)
 
 
 def attempt_parent(job: Job, step_id: str, attempt_no: int) -> str | None:

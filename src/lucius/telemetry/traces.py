@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Tracer
 
     from lucius.core.job import Job
     from lucius.telemetry.commits import Change
@@ -45,6 +46,19 @@ class Traces(Protocol):
         """
         ...
 
+    @property
+    def tracer(self) -> Tracer | None:
+        """For libraries that write spans of their own; None: tracing is off."""
+        ...
+
+    def below(self, traceparent: str | None) -> AbstractContextManager[None]:
+        """Spans that start inside hang below this one, unless one of the same trace is at work here."""
+        ...
+
+    def current(self) -> bool:
+        """Whether some span is at work here."""
+        ...
+
     def observe_commit(self, changes: Iterable[Change]) -> None:
         """Write the spans that these commits ended."""
         ...
@@ -67,6 +81,16 @@ class NoTraces:
     ) -> AbstractContextManager[str | None]:
         """Nothing but the traceparent that came."""
         return nullcontext(traceparent)
+
+    tracer = None
+
+    def below(self, traceparent: str | None) -> AbstractContextManager[None]:  # noqa: ARG002 as above
+        """Nothing."""
+        return nullcontext()
+
+    def current(self) -> bool:
+        """There is none."""
+        return False
 
     def observe_commit(self, changes: Iterable[Change]) -> None:
         """Nothing."""
@@ -106,6 +130,23 @@ class OpenTelemetryTraces:
                 span.update_name(f"{name} {route()}")
                 span.set_attribute("http.route", route())
 
+    @property
+    def tracer(self) -> Tracer:
+        """Writes to the same provider."""
+        return self._tracer
+
+    def below(self, traceparent: str | None) -> AbstractContextManager[None]:
+        """A parent for what starts inside, if nothing of its trace is at work already."""
+        from lucius.telemetry.spans import below  # noqa: PLC0415 as above
+
+        return below(traceparent)
+
+    def current(self) -> bool:
+        """Whether some span is at work here."""
+        from opentelemetry.trace import get_current_span  # noqa: PLC0415 as above
+
+        return get_current_span().get_span_context().is_valid
+
     def observe_commit(self, changes: Iterable[Change]) -> None:
         """Write the spans of attempts and jobs that ended."""
         self._spans.observe(changes)
@@ -127,6 +168,17 @@ def attempt_traceparent(traces: Traces, job: Job, step_id: str, attempt_no: int)
     from lucius.telemetry.spans import attempt_parent  # noqa: PLC0415 as above
 
     return attempt_parent(job, step_id, attempt_no)
+
+
+def within(
+    traces: Traces, job: Job, step_id: str | None = None, attempt_no: int = 0
+) -> AbstractContextManager[None]:
+    """What is done for a job, in its trace: below the attempt it concerns, or below the order."""
+    if not traces.enabled:
+        return nullcontext()
+    if step_id is None:
+        return traces.below(job.order.traceparent)
+    return traces.below(attempt_traceparent(traces, job, step_id, attempt_no))
 
 
 def otlp_endpoint(setting: str | None, environ: Mapping[str, str]) -> str | None:

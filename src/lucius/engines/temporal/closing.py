@@ -10,7 +10,7 @@ from lucius.engines.temporal.signalling import NEVER
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from lucius.engines.temporal.signalling import WorkflowSignals
+    from lucius.engines.temporal.talking import Signals
     from lucius.ports.ledger import Change
 
     Apply = Callable[[str, Command], Awaitable[Change | None]]
@@ -21,7 +21,7 @@ CANCELLED = "was cancelled"
 class Closing:
     """Compares one open job with its workflow."""
 
-    def __init__(self, signals: WorkflowSignals, apply: Apply) -> None:
+    def __init__(self, signals: Signals, apply: Apply) -> None:
         self._signals = signals
         self._apply = apply
 

@@ -22,7 +22,7 @@ from lucius.engines.temporal.closing import Closing
 from lucius.engines.temporal.publishing import Publishing
 from lucius.engines.temporal.recording import recorded, same_directive
 from lucius.engines.temporal.slim import slim_standing
-from lucius.engines.temporal.telling import Telling
+from lucius.engines.temporal.telling import Telling, anywhere
 from lucius.errors import NotFound, Unavailable
 from lucius.ports.engine import Answer
 from lucius.ports.invoker import Advanced
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from lucius.dispatch.changes import Render, Tell
     from lucius.dispatch.relay import Relay
     from lucius.engines.temporal.lateness import Lateness
-    from lucius.engines.temporal.signalling import WorkflowSignals
+    from lucius.engines.temporal.talking import Signals
+    from lucius.engines.temporal.telling import Within
     from lucius.ports.invoker import Advance, Attempted
     from lucius.ports.ledger import Judge, Ledger, Usage
 
@@ -50,7 +51,7 @@ class InvokerDesk:
         ledger: Ledger,
         relay: Relay,
         backlog: Backlog,
-        signals: WorkflowSignals,
+        signals: Signals,
         lateness: Lateness,
         *,
         render: Render,
@@ -59,8 +60,12 @@ class InvokerDesk:
         spread: Callable[[], float],
         patience: float = 2.0,
         untraced: Callable[[str, str], None] = lambda _reply, _verdict: None,
+        within: Within = anywhere,
     ) -> None:
-        """`patience`: seconds to wait for the bus; `untraced` is told of replies without an event."""
+        """`patience`: seconds to wait for the bus; `untraced` is told of replies without an event.
+
+        `within` puts a signal into the trace of its job.
+        """
         self._ledger = ledger
         self._backlog = backlog
         self._lateness = lateness
@@ -72,7 +77,7 @@ class InvokerDesk:
             ledger, relay, lambda command: self._judging(command, spread()), patience
         )
         self.closing = Closing(signals, self._apply)
-        self._telling = Telling(signals, unheard=self.closing.close)
+        self._telling = Telling(signals, unheard=self.closing.close, within=within)
         self.note = self._publishing.note
 
     async def advance(self, ask: Advance) -> Advanced:

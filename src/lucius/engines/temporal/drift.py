@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucius.engines.temporal.closing import Closing
-    from lucius.engines.temporal.signalling import WorkflowSignals
+    from lucius.engines.temporal.talking import Signals
     from lucius.ports.ledger import Ledger
 
 PATIENCE = 10_000
@@ -37,7 +37,7 @@ class Overdue:
     def __init__(
         self,
         ledger: Ledger,
-        signals: WorkflowSignals,
+        signals: Signals,
         closing: Closing,
         *,
         clock: Callable[[], int],

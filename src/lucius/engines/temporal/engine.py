@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lucius.core.admission import Limits
     from lucius.core.job import Job, Order
     from lucius.dispatch.changes import Tell
-    from lucius.engines.temporal.starting import WorkflowStarts
+    from lucius.engines.temporal.talking import Starts
     from lucius.errors import LuciusError
     from lucius.ports.engine import Answer
     from lucius.ports.invoker import Invoker
@@ -39,7 +39,7 @@ class TemporalEngine:
     def __init__(
         self,
         ledger: Ledger,
-        starts: WorkflowStarts,
+        starts: Starts,
         invoker: Invoker,
         *,
         tell: Tell,

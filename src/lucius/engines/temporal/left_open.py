@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from temporalio.client import Client
 
     from lucius.engines.temporal.closing import Closing
-    from lucius.engines.temporal.signalling import WorkflowSignals
+    from lucius.engines.temporal.talking import Signals
     from lucius.ports.ledger import Ledger
 
 OVERLAP = 2
@@ -34,7 +34,7 @@ class LeftOpen:
         self,
         client: Client,
         ledger: Ledger,
-        signals: WorkflowSignals,
+        signals: Signals,
         closing: Closing,
         *,
         clock: Callable[[], int],
@@ -57,7 +57,9 @@ class LeftOpen:
         self.interval = interval
         self._page = page
         self._since = 0
-        self._ours = f'WorkflowType = "{WORKFLOW}"' + (f' AND TaskQueue = "{task_queue}"' if task_queue else "")
+        self._ours = f'WorkflowType = "{WORKFLOW}"' + (
+            f' AND TaskQueue = "{task_queue}"' if task_queue else ""
+        )
 
     async def run_once(self) -> Report:
         """Both lists, bounded."""

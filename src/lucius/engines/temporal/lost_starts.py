@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucius.core.job import Job
-    from lucius.engines.temporal.starting import WorkflowStarts
+    from lucius.engines.temporal.talking import Starts
     from lucius.ports.ledger import Ledger
 
 
@@ -32,7 +32,7 @@ class LostStarts:
     def __init__(
         self,
         ledger: Ledger,
-        starts: WorkflowStarts,
+        starts: Starts,
         *,
         clock: Callable[[], int],
         interval: float = 2.0,

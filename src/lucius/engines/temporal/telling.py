@@ -7,6 +7,7 @@ Heartbeats are not told: a workflow whose timer fires asks, and hears of the new
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from lucius.core import commands as cmd
@@ -18,28 +19,43 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from lucius.core.decide import Decision
-    from lucius.engines.temporal.signalling import WorkflowSignals
+    from lucius.core.job import Job
+    from lucius.engines.temporal.talking import Signals
 
     Unheard = Callable[[str], Awaitable[object]]
+    Within = Callable[[Job, str | None, int], AbstractContextManager[None]]
 
 _COUNTED = frozenset({Verdict.ACCEPTED, Verdict.DUPLICATE})
 _VERBS: dict[type[cmd.Command], str] = {cmd.Cancel: "cancel", cmd.Pause: "pause", cmd.Resume: "resume"}
 
 
+def anywhere(_job: Job, _step_id: str | None, _attempt_no: int) -> AbstractContextManager[None]:
+    """Signals that belong to no trace."""
+    return nullcontext()
+
+
 class Telling:
     """Tells the workflow of a job what became of it."""
 
-    def __init__(self, signals: WorkflowSignals, *, unheard: Unheard) -> None:
-        """`unheard` is given the id of an open job whose workflow is not there any more."""
+    def __init__(self, signals: Signals, *, unheard: Unheard, within: Within = anywhere) -> None:
+        """`unheard` is given the id of an open job whose workflow is not there any more.
+
+        `within` puts what is told into the trace of the job, below the attempt that it is about.
+        """
         self._signals = signals
         self._unheard = unheard
+        self._within = within
 
     async def reply(self, reply: cmd.Reply, decision: Decision, spread: float) -> None:
         """A service's reply was judged; raises `Unavailable` if its workflow could not be told."""
-        job_id = decision.job.job_id
+        job = decision.job
         signal = _of_reply(reply, decision, spread)
-        if signal is not None and not await self._signals.tell(job_id, signal) and not decision.job.terminal:
-            await self._unheard(job_id)
+        if signal is None:
+            return
+        with self._within(job, reply.step_id, reply.attempt_no):
+            heard = await self._signals.tell(job.job_id, signal)
+        if not heard and not job.terminal:
+            await self._unheard(job.job_id)
 
     async def control(self, command: cmd.Command, decision: Decision, spread: float) -> None:
         """Somebody's command was judged; a cancellation is also Temporal's to know."""
@@ -51,7 +67,8 @@ class Telling:
                 jobId=job_id, verb=verb, told=_told(decision, spread),
                 force=getattr(command, "force", False), reason=getattr(command, "reason", None),
             )  # fmt: skip
-            heard = await self._signals.tell(job_id, signal)
+            with self._within(decision.job, None, 0):
+                heard = await self._signals.tell(job_id, signal)
             if not heard and not decision.job.terminal:
                 await self._unheard(job_id)
         if decision.job.state in (JobState.CANCELLING, JobState.CANCELLED):
