@@ -119,7 +119,7 @@ class TemporalWorld(EngineHarness):
             self.ledger, self.starts, self.invoker, tell=lambda *_: (), waiting=self.relay.waiting
         )
         self.lost = LostStarts(self.ledger, self.starts, clock=self.clock)
-        self.worker = build_worker(self.client, self.invoker, task_queue=self.task_queue, drain_seconds=0)
+        self.worker = build_worker(self.client, self.invoker, task_queue=self.task_queue, drain_seconds=0.5)
         intake = Intake(self.bus, self.invoker.report, sleep=asyncio.sleep)
         self.tasks = [
             asyncio.create_task(self.relay.run(self.desk.note)),

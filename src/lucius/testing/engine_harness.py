@@ -27,7 +27,7 @@ from lucius.wire.messages import (
 from lucius.wire.timestamps import iso
 
 SERVICE = Subscription(name="service", topics=topics())
-PATIENCE = 10.0
+PATIENCE = 30.0
 """Seconds a service waits in tests that end by a message, never by this."""
 NO_LIMITS = Limits()
 

@@ -42,5 +42,7 @@ def build_worker(
         workflow_runner=SANDBOX,
         max_concurrent_activities=concurrency,
         max_cached_workflows=cached,
+        # How long a workflow waits for a worker that knows it and has died.
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
         graceful_shutdown_timeout=timedelta(seconds=drain_seconds),
     )

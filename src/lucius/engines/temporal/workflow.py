@@ -33,7 +33,7 @@ PATIENT = RetryPolicy(
     maximum_interval=timedelta(seconds=10),
 )
 #: Also how long a question is lost for when the worker that asked it dies.
-CALL = timedelta(seconds=15)
+CALL = timedelta(seconds=8)
 GRACE = timedelta(minutes=1)
 """How long a cancelled job waits for Temporal's own cancellation, which follows ours."""
 
