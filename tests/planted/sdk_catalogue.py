@@ -140,7 +140,8 @@ PROCESSES = (
     ),
     Plant(
         "R3", "a process takes over what it works on itself", OVERDUE,
-        "if one.key not in self._running()]", "]", SCHEDULES,
+        "if one.key not in self._running()]", "]",
+        one("hand_over", "work_that_goes_on_after_the_machine_slept_is_not_reported_dead"),
     ),
     Plant(
         "R0", "a store that is away while the dead are reported ends the service", OVERDUE,

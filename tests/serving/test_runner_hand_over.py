@@ -12,7 +12,7 @@ from lucius.errors import Unavailable
 from lucius.sdk import Retryable, Service, Step, service
 from lucius.sdk.attempts.sqlite import SqliteAttempts
 from lucius.sdk.serving.attempt import key_of
-from lucius.sdk.serving.ports import AttemptKey, Heard
+from lucius.sdk.serving.ports import AttemptKey, Heard, Overdue
 from lucius.sdk.serving.replies import failed
 from lucius.wire.messages import AckMessage, ResultMessage, encode
 from tests.serving.world import PATIENCE, LuciusDouble, Reply, directive, made, now_ms, running
@@ -110,6 +110,38 @@ async def test_a_store_that_is_away_while_a_dead_process_is_reported_ends_nothin
     await task
     await store.close()
     assert [result.error.code for result in lucius.of(ResultMessage)] == ["SERVICE_CRASHED"]
+
+
+class Slept(SqliteAttempts):
+    """A store whose callers always find that a day has gone by."""
+
+    looks = 0
+    found = 0
+
+    async def take_overdue(self, *, owner: str, now: int, until: int, limit: int) -> list[Overdue]:
+        """One look, a day later than the caller thinks."""
+        taken = await super().take_overdue(owner=owner, now=now + DAY, until=until, limit=limit)
+        self.looks += 1
+        self.found += len(taken)
+        return taken
+
+
+async def test_work_that_goes_on_after_the_machine_slept_is_not_reported_dead(tmp_path: Path) -> None:
+    """One's own claim may be overdue while one works: nothing is told of it until the work has ended."""
+    lucius, held, store = LuciusDouble(), Held(), Slept(tmp_path / "a.db")
+    runner = made(held.service(), lucius, store, claim_seconds=0.1)
+    task = asyncio.create_task(runner.run())
+    lucius.deliver(directive(tmp_path))
+    await lucius.until(lambda: store.found > 0 and held.begun == ["job-1"])
+    seen = store.looks
+    await lucius.until(lambda: store.looks > seen)  # whatever was found before has been told by now
+    held.gate.set()
+    await lucius.until(lambda: bool(lucius.of(ResultMessage)))
+    runner.stop()
+    await task
+    await store.close()
+    # once it has ended, a look that finds it overdue may tell the same again
+    assert {result.status for result in lucius.of(ResultMessage)} == {"SUCCEEDED"}
 
 
 async def test_who_lost_an_attempt_to_another_process_leaves_it_open(tmp_path: Path) -> None:
