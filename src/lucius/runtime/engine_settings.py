@@ -76,11 +76,16 @@ class EngineSettings(BaseModel):
         return bool(self._tls_names())
 
     @property
+    def invoker_listens(self) -> str:
+        """Where an invoker of this process listens."""
+        host = f"[{self.invoker_host}]" if ":" in self.invoker_host else self.invoker_host
+        return f"http://{host}:{self.invoker_port}"
+
+    @property
     def invoker_urls(self) -> tuple[str, ...]:
         """Where the invoker is, each without a slash at its end."""
         if self.invoker_url is None:
-            host = f"[{self.invoker_host}]" if ":" in self.invoker_host else self.invoker_host
-            return (f"http://{host}:{self.invoker_port}",)
+            return (self.invoker_listens,)
         return tuple(one.strip().rstrip("/") for one in self.invoker_url.split(",") if one.strip())
 
     @field_validator("invoker_url")

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-EVERY = 5.0
+EVERY, SOON = 5.0, 0.5
+"""Seconds between two looks; the other while nobody answers."""
 _TEXT = (b"content-type", b"text/plain; charset=utf-8")
 
 
@@ -39,14 +40,15 @@ class InvokerPulse:
                 elif self._away and not away:
                     log.info("an invoker answers again")
                 self._away = away
-                await nature.sleep(EVERY)
+                await nature.sleep(SOON if away else EVERY)
 
     async def listen(self, address: str) -> None:
         """Answer probes at `HOST:PORT` until cancelled."""
         host, _, port = address.rpartition(":")
-        await listen(self._probe, host.strip("[]"), int(port))
+        await listen(self, host.strip("[]"), int(port))
 
-    async def _probe(self, scope: Scope, _receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
+        """Answer one probe."""
         if scope["type"] != "http":
             return
         status, body = self._said(scope["path"])

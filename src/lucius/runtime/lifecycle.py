@@ -135,7 +135,7 @@ async def serve_invoker(settings: Settings, *, announce: Callable[[Process, str]
 
     def listening(invoker: Process) -> Server:
         if announce is not None:
-            announce(invoker, settings.invoker_urls[0])
+            announce(invoker, settings.invoker_listens)
         return _door(invoker)
 
     return await _serve(

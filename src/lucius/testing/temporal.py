@@ -51,6 +51,11 @@ class TemporalServer:
         assert self._process is not None, "this server does not run"
         return self._process.pid
 
+    @property
+    def running(self) -> bool:
+        """Whether it was started and not killed."""
+        return self._process is not None
+
     def start(self) -> None:
         """Start a process, and wait until it takes requests."""
         assert self._process is None, "a process of this server still runs"
