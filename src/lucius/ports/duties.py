@@ -17,6 +17,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """There was more to do than one round takes: come again at once."""
 
 
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """A round that was done."""
+
+    at: int
+    """When it ended, in milliseconds since the epoch."""
+    report: Report
+
+
 class Duty(Protocol):
     """Something Lucius does from time to time."""
 

@@ -22,6 +22,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 TRACEPARENT_KEY = "lucius.traceparent"
+#: What services and our own processes say belongs to a job that has a trace, or to none.
+_NO_TRACE_OF_ITS_OWN = ("/v1/callbacks/", "/v1/directives", "/v1/internal/")
 _CORRELATION_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 
 
@@ -77,11 +79,15 @@ class ObservedApp:
     async def _trace(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = header(scope, b"traceparent")
         parent = well_formed(given.decode("latin-1")) if given is not None else None
-        # Reading starts no trace of its own: probes and scrapes would drown the jobs.
-        if not self._traces.enabled or (parent is None and scope["method"] != "POST"):
+        if not self._traces.enabled or (parent is None and not _starts_a_trace(scope)):
             scope[TRACEPARENT_KEY] = parent
             await self._app(scope, receive, send)
             return
         with self._traces.ingress(scope["method"], parent, lambda: route_of(scope)) as traceparent:
             scope[TRACEPARENT_KEY] = traceparent
             await self._app(scope, receive, send)
+
+
+def _starts_a_trace(scope: Scope) -> bool:
+    """Reading starts none: probes and scrapes would drown the jobs. Nor does the talk about attempts."""
+    return scope["method"] == "POST" and not scope["path"].startswith(_NO_TRACE_OF_ITS_OWN)

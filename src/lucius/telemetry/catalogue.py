@@ -67,6 +67,28 @@ HTTP_SECONDS = _histogram("http_request_seconds", FAST, "Time to the last byte o
 WEBHOOKS = _counter("webhook_deliveries", "Webhook deliveries by outcome.", "outcome")
 WEBHOOK_SECONDS = _histogram("webhook_seconds", FAST, "Time one webhook delivery took.")
 BUS_CALLS = _counter("bus_messages", "Messages through the bus port by call.", "call", "outcome")
+WORKFLOW_STARTS = _counter(
+    "workflow_starts", "Starts of workflows: started, existing (it ran already), unavailable.", "outcome"
+)
+WORKFLOW_SIGNALS = _counter(
+    "workflow_signals",
+    "Signals to workflows: delivered, no_workflow (none is open), unavailable.",
+    "signal",
+    "outcome",
+)
+TEMPORAL_SECONDS = _histogram("temporal_call_seconds", FAST, "Time one call to Temporal took.", "call")
+INVOKER_CALLS = _counter(
+    "invoker_calls",
+    "Calls of the invoker: ok, refused (as asked, it cannot be), unavailable (asked again later), failed.",
+    "call",
+    "outcome",
+)
+INVOKER_SECONDS = _histogram("invoker_call_seconds", FAST, "Time one call of the invoker took.", "call")
+DRIFT_REPAIRS = _counter(
+    "drift_repairs",
+    "Differences between rows and workflows put right: lost_start, nudged, closed, left_open.",
+    "kind",
+)
 TELEMETRY_ERRORS = _counter("telemetry_errors", "Errors telemetry swallowed, by part.", "part")
 
 OUTBOX_BACKLOG = _gauge("outbox_backlog", "Directives committed and not yet published.")
@@ -78,6 +100,9 @@ IN_FLIGHT = _gauge("jobs_in_flight", "Jobs that hold a slot.")
 IN_FLIGHT_LIMIT = _gauge("jobs_in_flight_limit", "Slots there are.")
 BUS_BACKLOG = _gauge("bus_backlog", "Messages waiting on the bus.", "subscription")
 WEBHOOK_BACKLOG = _gauge("webhook_backlog", "Webhook deliveries waiting.")
+TEMPORAL_UP = _gauge("temporal_up", "1 while Temporal answers, else 0.")
+TEMPORAL_BACKLOG = _gauge("temporal_backlog", "Tasks that wait for a temporal worker, about.", "kind")
+TEMPORAL_WORKERS = _gauge("temporal_workers", "Temporal workers that asked for tasks lately.", "kind")
 
 COUNTERS = (
     JOBS_ACCEPTED,
@@ -91,6 +116,10 @@ COUNTERS = (
     HTTP_REQUESTS,
     WEBHOOKS,
     BUS_CALLS,
+    WORKFLOW_STARTS,
+    WORKFLOW_SIGNALS,
+    INVOKER_CALLS,
+    DRIFT_REPAIRS,
     TELEMETRY_ERRORS,
 )
 HISTOGRAMS = (
@@ -102,6 +131,8 @@ HISTOGRAMS = (
     LEDGER_COMMIT,
     HTTP_SECONDS,
     WEBHOOK_SECONDS,
+    TEMPORAL_SECONDS,
+    INVOKER_SECONDS,
 )
 GAUGES = (
     OUTBOX_BACKLOG,
@@ -113,6 +144,9 @@ GAUGES = (
     IN_FLIGHT_LIMIT,
     BUS_BACKLOG,
     WEBHOOK_BACKLOG,
+    TEMPORAL_UP,
+    TEMPORAL_BACKLOG,
+    TEMPORAL_WORKERS,
 )
 PROCESS = (
     Metric(
@@ -127,6 +161,13 @@ PROCESS = (
     Metric(name="process_open_fds", kind="gauge", help="Open file descriptors (where /proc tells)."),
 )
 METRICS = COUNTERS + HISTOGRAMS + GAUGES + PROCESS
+
+#: What the figures of drift rounds mean, by duty: the rest of their figures is what they looked at.
+DRIFT_KINDS = {
+    "lost-starts": {"started": "lost_start"},
+    "drift-overdue": {"nudged": "nudged", "closed": "closed"},
+    "drift-workflows": {"left_open": "left_open", "closed": "closed"},
+}
 
 
 def table() -> str:

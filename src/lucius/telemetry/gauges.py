@@ -22,6 +22,8 @@ from lucius.telemetry.counts import Cap
 Reading = float | Mapping[str, float]
 Readings = Mapping[c.Metric, Reading]
 Source = Callable[[], Readings | Awaitable[Readings]]
+#: Tasks that wait, and workers that ask, both by kind of task.
+QueueFigures = tuple[Mapping[str, float], Mapping[str, float]]
 
 
 class Gauges:
@@ -96,5 +98,19 @@ def bus_gauges(bus: Bus) -> Source:
 
     async def read() -> Readings:
         return {c.BUS_BACKLOG: dict(await bus.backlog())}
+
+    return read
+
+
+def temporal_gauges(up: Callable[[], bool], queue: Callable[[], Awaitable[QueueFigures]] | None) -> Source:
+    """Whether Temporal answers, and what waits for its workers; `queue` is not asked while it is away."""
+
+    async def read() -> Readings:
+        if not up():
+            return {c.TEMPORAL_UP: 0}
+        if queue is None:
+            return {c.TEMPORAL_UP: 1}
+        backlog, workers = await queue()
+        return {c.TEMPORAL_UP: 1, c.TEMPORAL_BACKLOG: backlog, c.TEMPORAL_WORKERS: workers}
 
     return read

@@ -16,6 +16,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from lucius.ports.duties import Report, Round
 from lucius.telemetry import catalogue as c
 from lucius.telemetry.commits import Change, CommitCounts
 from lucius.telemetry.counts import OTHER, Cap, Spread, Tally
@@ -32,6 +33,8 @@ class Metrics:
         self, *, clock: Callable[[], int], version: str, tenants: int = 0, patience: float = 2.0
     ) -> None:
         """`tenants` is how many tenants get a label of their own; `patience` seconds per gauge."""
+        self._clock = clock
+        self._rounds: dict[str, Round] = {}
         self._tallies = {metric.name: Tally(metric) for metric in c.COUNTERS}
         self._spreads = {metric.name: Spread(metric) for metric in c.HISTOGRAMS}
         self._gauges = Gauges(patience=patience, failed=self.failed)
@@ -71,6 +74,33 @@ class Metrics:
         for action, count in actions.items():
             if count:
                 tally.add((duty, action), count)
+
+    def observe_report(self, report: Report) -> None:
+        """One round of a background duty; what it put right is counted, its figures are kept."""
+        self._rounds[report.duty] = Round(at=self._clock(), report=report)
+        self.observe_duty(report.duty, {"acted": report.acted})
+        for detail, kind in c.DRIFT_KINDS.get(report.duty, {}).items():
+            if found := report.details.get(detail, 0):
+                self._tallies[c.DRIFT_REPAIRS.name].add((kind,), found)
+
+    def rounds(self) -> Mapping[str, Round]:
+        """The last round of each duty of this process, by its name."""
+        return self._rounds
+
+    def observe_start(self, outcome: str, seconds: float) -> None:
+        """One start of a workflow: `started`, `existing` or `unavailable`."""
+        self._tallies[c.WORKFLOW_STARTS.name].add((outcome,))
+        self._spreads[c.TEMPORAL_SECONDS.name].observe(("start",), seconds)
+
+    def observe_signal(self, signal: str, outcome: str, seconds: float) -> None:
+        """One signal to a workflow: `delivered`, `no_workflow` or `unavailable`."""
+        self._tallies[c.WORKFLOW_SIGNALS.name].add((signal, outcome))
+        self._spreads[c.TEMPORAL_SECONDS.name].observe((signal,), seconds)
+
+    def observe_invoker(self, call: str, outcome: str, seconds: float) -> None:
+        """One call of the invoker."""
+        self._tallies[c.INVOKER_CALLS.name].add((call, outcome))
+        self._spreads[c.INVOKER_SECONDS.name].observe((call,), seconds)
 
     def observe_webhook(self, outcome: str, seconds: float) -> None:
         """One webhook delivery: `delivered`, `retried`, `refused` or `given_up`."""
