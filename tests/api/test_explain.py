@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from lucius.core.job import Job
 from lucius.core.states import JobState
 from lucius.core.timing import due_at
-from lucius.usecases.explain import blocking_of, position
+from lucius.usecases.explain import Queue, blocking_of, position
 from lucius.usecases.explain_words import KINDS, action_of, because_of, duration
 from tests.api.world import World
 from tests.core.builders import ROWS
@@ -71,16 +71,44 @@ def test_a_job_of_one_step_is_spoken_of_as_such() -> None:
 
 
 def test_the_table_covers_every_state_and_every_kind() -> None:
-    """No state is left out above, and only `starting`, which no commit leaves behind, is not seen."""
+    """No state is left out above, and only what waits for its driver to start it is not seen."""
     assert {job_of(row).state for row in ROWS} == set(JobState)
     assert {job_of(row).terminal for row in TERMINAL} == {True}
-    assert set(KINDS) - set(EXPECTED.values()) == {"terminal", "starting"}
+    assert set(KINDS) - set(EXPECTED.values()) == {"terminal", "starting", "waiting_for_workflow"}
 
 
 def test_a_job_whose_start_has_come_is_starting() -> None:
     """A delayed job after its time, before its sweep, is about to start."""
     job = job_of("Qp-")
     assert blocking_of(job, due_at(job) or 0).kind == "starting"
+
+
+@pytest.mark.parametrize("row", ["Qp-", "Dr", "Ir"])
+def test_what_is_ready_waits_for_its_workflow(row: str) -> None:
+    """Where workflows start attempts, a job whose time has come says so, since when, and what to look at."""
+    job = job_of(row)
+    ready = max(due_at(job) or 0, job.updated_at)
+    assert blocking_of(job, ready - 1, "workflow").kind != "waiting_for_workflow"
+    found = blocking_of(job, ready + 3_000, "workflow")
+    assert (found.kind, found.since) == ("waiting_for_workflow", ready)
+    said = because_of(job, found.kind, ready + 3_000)
+    assert (
+        said == f"Step {found.step_id} has been ready for 3 s; its workflow has not asked for an attempt yet."
+    )
+    assert "temporal worker" in action_of(found.kind)
+
+
+@pytest.mark.parametrize("row", sorted(set(EXPECTED) - {"Qp-", "Dr", "Ir", "Ir*"}))
+def test_what_is_under_way_waits_for_the_same_with_either_engine(row: str) -> None:
+    """Workflows only start attempts: whatever else holds a job is the same."""
+    job = job_of(row)
+    now = job.updated_at + 1
+    assert blocking_of(job, now, "workflow") == blocking_of(job, now)
+
+
+def test_a_queue_that_is_not_known_here_is_not_told() -> None:
+    """No place is made up for directives that wait in another process."""
+    assert position(None, "acme") == Queue()
 
 
 @pytest.mark.parametrize(

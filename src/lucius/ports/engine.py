@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -23,8 +23,16 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     refusal: Fault | None = None
 
 
+Driver = Literal["sweep", "workflow"]
+
+
 class Engine(Protocol):
     """Drives jobs from order to outcome."""
+
+    @property
+    def driver(self) -> Driver:
+        """What starts the next attempt of a job that is ready: a sweep of this process, or its workflow."""
+        ...
 
     def open(self, order: Order, claim: Claim, limits: Limits) -> Awaitable[Opened]:
         """Accept an order, or find the job that has its key; raises `Saturated` when a limit is reached."""
@@ -46,6 +54,6 @@ class Engine(Protocol):
         """Send the open directives of these jobs again now; how many were offered."""
         ...
 
-    def waiting(self) -> dict[str, int]:
-        """Directives that wait for the bus, by tenant, in the order of their next turn."""
+    def waiting(self) -> dict[str, int] | None:
+        """Directives that wait for the bus, by tenant, in the order of their turn; None: unknown here."""
         ...

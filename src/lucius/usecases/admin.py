@@ -19,11 +19,12 @@ from lucius.security.principal import Role, missing, require, require_everywhere
 from lucius.usecases.drift import Drift, look_for_drift
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lucius.core.admission import Limits
     from lucius.core.protocol import Protocol
     from lucius.ports.bus import Bus
+    from lucius.ports.duties import Round
     from lucius.ports.engine import Engine
     from lucius.ports.ledger import DeadLetter, Ledger, Opened, Usage
     from lucius.ports.schematics import ReloadReport, Schematics
@@ -58,8 +59,8 @@ class Lanes(msgspec.Struct, frozen=True, kw_only=True):
     tenant_id: str
     doc_id: str | None
     lanes: tuple[Lane, ...]
-    unsent: int
-    """Directives of this tenant that wait for the bus."""
+    unsent: int | None
+    """Directives of this tenant that wait for the bus; None: they wait in the invoker, unseen from here."""
     backlog: dict[str, int] | None
     """Waiting messages by subscription, for those who may see all tenants."""
 
@@ -85,7 +86,9 @@ class Admin:
         *,
         usage: Callable[[str], Usage],
         clock: Callable[[], int],
+        rounds: Callable[[], Mapping[str, Round]] = dict,
     ) -> None:
+        """`rounds`: the last round of each duty of this process."""
         self._ledger = ledger
         self._engine = engine
         self._bus = bus
@@ -93,6 +96,7 @@ class Admin:
         self._control = control
         self._usage = usage
         self._clock = clock
+        self._rounds = rounds
 
     async def republish(self, principal: Principal, job_ids: Sequence[str]) -> int:
         """Send unsent directives now, of these jobs or of all; how many jobs were offered."""
@@ -141,11 +145,12 @@ class Admin:
         two_grids = self._schematics.current().two_grids
         document = normalise(doc_id) if doc_id else None
         modes = (DEFAULT, BURST) if document else (DEFAULT,)
+        waiting = self._engine.waiting()
         return Lanes(
             tenant_id=tenant,
             doc_id=doc_id,
             lanes=tuple(_lane(mode, routing_key(tenant, document, mode), two_grids) for mode in modes),
-            unsent=self._engine.waiting().get(tenant, 0),
+            unsent=None if waiting is None else waiting.get(tenant, 0),
             backlog=await self._bus.backlog() if principal.tenants is None else None,
         )
 
@@ -175,7 +180,9 @@ class Admin:
     async def drift(self, principal: Principal) -> Drift:
         """Compare what should agree."""
         require_everywhere(principal, Role.ADMIN)
-        return await look_for_drift(self._ledger, self._engine, self._bus, now=self._clock())
+        return await look_for_drift(
+            self._ledger, self._engine, self._bus, now=self._clock(), rounds=self._rounds()
+        )
 
     async def reload(self, principal: Principal) -> ReloadReport:
         """Read the configuration again; a bad one changes nothing."""

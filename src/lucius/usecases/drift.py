@@ -7,19 +7,23 @@ there twice in a row is worth a look; one that is gone the second time was work 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from lucius.core.states import JobState, StepState
 from lucius.core.timing import due_at
+from lucius.ports.duties import Round
 
 if TYPE_CHECKING:
     from lucius.core.job import Job
     from lucius.ports.bus import Bus
-    from lucius.ports.engine import Engine
+    from lucius.ports.engine import Driver, Engine
     from lucius.ports.ledger import Census, Ledger
 
+_NO_ROUNDS: Mapping[str, Round] = MappingProxyType({})
 MOST_JOBS = 5_000
 LATE = 10_000
 """A due job that has waited for so many milliseconds is late."""
@@ -48,15 +52,17 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...]
 
 
-async def look_for_drift(ledger: Ledger, engine: Engine, bus: Bus, *, now: int) -> Drift:
-    """Compare the ledger with itself, with the relay and with the bus."""
+async def look_for_drift(
+    ledger: Ledger, engine: Engine, bus: Bus, *, now: int, rounds: Mapping[str, Round] = _NO_ROUNDS
+) -> Drift:
+    """Compare the ledger with itself, with the relay and with the bus; tell what the duties found last."""
     census = await ledger.census(now)
     jobs, complete = await _open_jobs(ledger)
-    waiting = sum(engine.waiting().values())
+    waiting = engine.waiting()
     dead = len(await bus.dead_letters(limit=1_000))
     checks = (
         _asleep(jobs),
-        _late(census),
+        _late(census, engine.driver),
         _unsent(jobs, waiting),
         Check(
             name="bus_dead_messages",
@@ -67,6 +73,7 @@ async def look_for_drift(ledger: Ledger, engine: Engine, bus: Bus, *, now: int) 
         _counts(jobs, census)
         if complete
         else Check(name="counts", ok=True, detail="Too many jobs to count."),
+        *(_round(name, last, now) for name, last in sorted(rounds.items()) if last.report.details),
     )
     return Drift(
         ok=all(check.ok for check in checks),
@@ -100,19 +107,25 @@ def _asleep(jobs: list[Job]) -> Check:
     )
 
 
-def _late(census: Census) -> Check:
+_ASK: dict[Driver, str] = {
+    "sweep": "Due jobs wait too long: is the reconciler running?",
+    "workflow": (
+        "Due jobs wait too long: does Temporal answer, does a temporal worker run, does it reach the invoker?"
+    ),
+}
+
+
+def _late(census: Census, driver: Driver) -> Check:
     late = census.due_lag_ms > LATE
     return Check(
         name="due_jobs_are_ticked",
         ok=not late,
-        detail="Due jobs wait too long: is the reconciler running?"
-        if late
-        else "Due jobs are ticked in time.",
+        detail=_ASK[driver] if late else "Due jobs are ticked in time.",
         figures={"due": census.due, "oldest_ms": census.due_lag_ms},
     )
 
 
-def _unsent(jobs: list[Job], waiting: int) -> Check:
+def _unsent(jobs: list[Job], by_tenant: dict[str, int] | None) -> Check:
     unsent = sum(step.state is StepState.DISPATCHING for job in jobs for step in job.steps)
     # Paused jobs keep an unsent attempt that the relay must not hold.
     parked = sum(
@@ -121,6 +134,14 @@ def _unsent(jobs: list[Job], waiting: int) -> Check:
         if job.state in (JobState.PAUSED, JobState.PAUSING)
         for step in job.steps
     )
+    if by_tenant is None:
+        return Check(
+            name="relay_holds_what_is_unsent",
+            ok=True,
+            detail="Not compared: the relay is in the invoker, unseen from here.",
+            figures={"unsent": unsent, "of_paused_jobs": parked},
+        )
+    waiting = sum(by_tenant.values())
     ok = waiting <= unsent - parked or waiting == 0
     return Check(
         name="relay_holds_what_is_unsent",
@@ -145,4 +166,15 @@ def _counts(jobs: list[Job], census: Census) -> Check:
         detail="Counted and stored jobs differ." if differ else "Every job is counted once.",
         figures={f"rows_{state}": count for state, count in sorted(rows.items())}
         | {f"counted_{state}": count for state, count in sorted(census.by_state.items())},
+    )
+
+
+def _round(duty: str, last: Round, now: int) -> Check:
+    """What a duty of this process found; other processes tell theirs in /metrics."""
+    report = last.report
+    return Check(
+        name=f"duty:{duty}",
+        ok=True,
+        detail="What this duty found in its last round, and put right.",
+        figures={**report.details, "acted": report.acted, "ms_ago": max(0, now - last.at)},
     )

@@ -18,7 +18,7 @@ from lucius.core.states import ACTIVE_STEP, JobState, StepState
 from lucius.core.timing import due_at, in_flight
 from lucius.security.principal import Role, missing, require, sees
 from lucius.usecases.directives import subscription_name
-from lucius.usecases.explain_words import Kind, action_of, because_of
+from lucius.usecases.explain_words import Kind, action_of, because_of, ready_since
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lucius.core.job import Order
     from lucius.errors import Saturated
     from lucius.ports.bus import Bus
-    from lucius.ports.engine import Engine
+    from lucius.ports.engine import Driver, Engine
     from lucius.ports.ledger import Ledger, Usage
     from lucius.ports.schematics import Schematics
     from lucius.security.principal import Principal
@@ -96,7 +96,7 @@ class Explain:
         if job is None or not sees(principal, job.order.tenant_id):
             raise missing("job", job_id)
         now, tenant = self._clock(), job.order.tenant_id
-        blocking = blocking_of(job, now)
+        blocking = blocking_of(job, now, self._engine.driver)
         return Explanation(
             job=job,
             because=because_of(job, blocking.kind, now),
@@ -130,8 +130,8 @@ class Explain:
         return Queue()
 
 
-def blocking_of(job: Job, now: int) -> Blocking:
-    """The one reason why the job is not further."""
+def blocking_of(job: Job, now: int, driver: Driver = "sweep") -> Blocking:
+    """The one reason why the job is not further; `driver` starts what is ready."""
     step = _step_in_question(job)
     if job.terminal:
         return Blocking(kind="terminal", since=job.completed_at or job.updated_at)
@@ -141,11 +141,24 @@ def blocking_of(job: Job, now: int) -> Blocking:
         return _at(step, "cancelling", job.cancel_requested_at or job.updated_at)
     if job.state is JobState.PAUSING and in_flight(job):
         return _at(step, "pausing", job.updated_at)
+    if driver == "workflow" and _ready(job, step, now):
+        return _at(step, "waiting_for_workflow", ready_since(job, step))
     if step.state in ACTIVE_STEP:
         return _at(step, _WAITS[step.state], _since(step))
+    return _not_begun(job, step, now)
+
+
+def _not_begun(job: Job, step: Step, now: int) -> Blocking:
     if job.order.not_before is not None and now < job.order.not_before:
         return _at(step, "not_before", job.order.accepted_at)
     return _at(step, "starting", job.updated_at)
+
+
+def _ready(job: Job, step: Step, now: int) -> bool:
+    """Whether its next attempt could start now."""
+    if step.state is StepState.FAILED_RETRY:
+        return step.retry_at is not None and step.retry_at <= now
+    return step.state is StepState.PENDING and now >= (job.order.not_before or 0)
 
 
 _WAITS: dict[StepState, Kind] = {
@@ -168,8 +181,13 @@ def _since(step: Step) -> int:
     return step.updated_at if at is None else at
 
 
-def position(waiting: dict[str, int], tenant: str) -> Queue:
-    """Where a tenant's last waiting directive stands in a queue that serves tenants in turn."""
+def position(waiting: dict[str, int] | None, tenant: str) -> Queue:
+    """Where a tenant's last waiting directive stands in a queue that serves tenants in turn.
+
+    Nothing is told of a queue that is not known here.
+    """
+    if waiting is None:
+        return Queue()
     own = waiting.get(tenant, 0)
     if not own:
         return Queue(position_estimate=0, ahead_of_tenant=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
-from lucius.core.states import ACTIVE_STEP, JobState
+from lucius.core.states import ACTIVE_STEP, JobState, StepState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,7 @@ Kind = Literal[
     "waiting_for_retry",
     "not_before",
     "starting",
+    "waiting_for_workflow",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -38,6 +39,10 @@ _ACTIONS: dict[Kind, str] = {
     "waiting_for_retry": "start the next attempt when its time has come",
     "not_before": "start the first step when its time has come",
     "starting": "start the next step",
+    "waiting_for_workflow": (
+        "start the attempt when its workflow asks; late workflows are nudged, lost ones started. If that is "
+        "no help: does Temporal answer (/readyz), does a temporal worker run, does it reach the invoker?"
+    ),
 }
 
 
@@ -102,6 +107,19 @@ def _later(job: Job, _step: Step, now: int) -> str:
     return f"The job was asked to start later; it starts in {duration((job.order.not_before or now) - now)}."
 
 
+def _workflow(job: Job, step: Step, now: int) -> str:
+    since = ready_since(job, step)
+    waited = f" for {duration(now - since)}" if now - since >= _SECOND else ""
+    return f"Step {step.step_id} has been ready{waited}; its workflow has not asked for an attempt yet."
+
+
+def ready_since(job: Job, step: Step) -> int:
+    """Since when nothing but its driver holds this step back."""
+    if step.state is StepState.FAILED_RETRY and step.retry_at is not None:
+        return step.retry_at
+    return max(job.updated_at, job.order.not_before or 0)
+
+
 _SENTENCES: dict[Kind, Callable[[Job, Step, int], str]] = {
     "terminal": _terminal,
     "paused": lambda _job, step, _now: f"The job is paused before or at step {step.step_id}.",
@@ -113,4 +131,5 @@ _SENTENCES: dict[Kind, Callable[[Job, Step, int], str]] = {
     "waiting_for_retry": _retry,
     "not_before": _later,
     "starting": lambda _job, step, _now: f"Step {step.step_id} is next and starts with the next sweep.",
+    "waiting_for_workflow": _workflow,
 }

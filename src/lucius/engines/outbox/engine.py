@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lucius.dispatch.changes import Render, Tell
     from lucius.dispatch.relay import Relay
     from lucius.errors import LuciusError
+    from lucius.ports.engine import Driver
     from lucius.ports.ledger import Ledger
 
 #: Commands that never lead to a new attempt or a wait, so that nothing is drawn for them.
@@ -28,6 +29,8 @@ _UNUSED = Chance(lease_id="")
 
 class OutboxEngine:
     """Drives jobs by one commit per decision. Clock, ids and jitter are given, never taken."""
+
+    driver: Driver = "sweep"
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lucius.dispatch.changes import Tell
     from lucius.engines.temporal.talking import Starts
     from lucius.errors import LuciusError
-    from lucius.ports.engine import Answer
+    from lucius.ports.engine import Answer, Driver
     from lucius.ports.invoker import Invoker
     from lucius.ports.ledger import Change, Claim, Ledger, Opened, OutboxRow, Usage
 
@@ -36,6 +36,8 @@ AWAY = 3.0
 class TemporalEngine:
     """Drives jobs through workflows."""
 
+    driver: Driver = "workflow"
+
     def __init__(
         self,
         ledger: Ledger,
@@ -43,7 +45,7 @@ class TemporalEngine:
         invoker: Invoker,
         *,
         tell: Tell,
-        waiting: Callable[[], dict[str, int]] = dict,
+        waiting: Callable[[], dict[str, int] | None] = lambda: None,
         patience: float = 2.0,
     ) -> None:
         """`patience`: seconds an answer waits for Temporal; `waiting`: what the relay holds, if here."""
@@ -84,7 +86,7 @@ class TemporalEngine:
         """And so is the bus."""
         return await self._invoker.republish(job_ids)
 
-    def waiting(self) -> dict[str, int]:
+    def waiting(self) -> dict[str, int] | None:
         """Directives that wait for the bus, by tenant; only known where the invoker is this process."""
         return self._waiting()
 

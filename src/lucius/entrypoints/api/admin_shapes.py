@@ -69,7 +69,7 @@ class LanesView(msgspec.Struct, frozen=True, kw_only=True):
     tenant_id: str
     doc_id: str | None
     lanes: list[LaneView]
-    unsent: int
+    unsent: int | None
     backlog: dict[str, int] | None
 
 

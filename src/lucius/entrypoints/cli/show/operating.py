@@ -45,10 +45,16 @@ def lanes(document: Document) -> RenderableType:
         )
     backlog = {name: n for name, n in (document.get("backlog") or {}).items() if n}
     waiting = ", ".join(f"{name} {n}" for name, n in sorted(backlog.items())) or "nothing"
+    unsent = document.get("unsent", 0)
     return Group(
         table,
         Text(),
-        facts([("not sent yet", str(document.get("unsent", 0))), ("waiting on the bus", waiting)]),
+        facts(
+            [
+                ("not sent yet", "known to the invoker only" if unsent is None else str(unsent)),
+                ("waiting on the bus", waiting),
+            ]
+        ),
     )
 
 
