@@ -2,7 +2,7 @@
 
     overdue     an open job that should have moved by now: its workflow is nudged, and asks
     closed      an open job whose workflow has ended: the job is ended too, with the reason
-    left open   a job that is over whose workflow is not: it is nudged, and ends
+    left open   a job that is over whose workflow is not: it is nudged (or cancelled, as its job), and ends
 
 The first two come from the ledger's due times, so they cost what is due and no more; the last from
 Temporal's list of open workflows, and so do closed workflows of jobs on which no clock runs.

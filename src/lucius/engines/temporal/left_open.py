@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from temporalio.service import RPCError
 
+from lucius.core.states import JobState
 from lucius.engines.temporal.messages import WORKFLOW
 from lucius.errors import Unavailable
 from lucius.ports.duties import Report
@@ -70,7 +71,9 @@ class LeftOpen:
             job = await self._ledger.job(job_id)
             found["open"] += 1
             if job is None or (job.completed_at is not None and job.completed_at < now - self._grace):
-                found["left_open"] += await self._signals.nudge(job_id)
+                cancelled = job is not None and job.state is JobState.CANCELLED
+                tell = self._signals.cancel if cancelled else self._signals.nudge
+                found["left_open"] += await tell(job_id)
         since = self._since or now - 24 * 3_600_000
         ended = f'{self._ours} AND ExecutionStatus != "Running" AND ExecutionStatus != "Completed"'
         async for job_id in self._listed(f"{ended} AND CloseTime > '{_time(since)}'"):

@@ -103,3 +103,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Signal = StepAck | StepResultTold | JobControl
+SIGNALS: dict[str, type[Signal]] = {ACK: StepAck, RESULT: StepResultTold, CONTROL: JobControl}
+"""What is read from a signal of that name; any other says no more than: look."""

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from lucius.core import commands as cmd
 from lucius.core.decide import Chance, Verdict, decide
 from lucius.core.job import standing
+from lucius.core.states import ACTIVE_STEP
 from lucius.core.timing import due_at
 from lucius.engines.temporal.messages import Outcome, Start
 from lucius.ports.invoker import Advance
@@ -64,7 +65,11 @@ class Pilot:
             return
         decision = decide(self.job, command, told.at, Chance(lease_id="", spread=told.spread))
         self.job = replace(decision.job, version=told.version)
-        self._disputed = decision.verdict is not Verdict.ACCEPTED or decision.job.state is not told.state
+        unheard = told.version != decision.job.version and _others_at_work(decision.job, command)
+        self._disputed = (
+            unheard or decision.verdict is not Verdict.ACCEPTED or decision.job.state is not told.state
+        )
+        self._rest = self._quiet_until = 0  # what is new is no reason to go on resting
 
     def wants(self, now: int) -> bool:
         """True when it is time to ask: something can start, something is due, or somebody disagrees."""
@@ -92,13 +97,16 @@ class Pilot:
         )  # fmt: skip
 
     def learn(self, answer: Advanced, now: int) -> None:
-        """Take over what the ledger has, unless something newer is known."""
+        """Take over what the ledger has, unless a signal that came meanwhile told more.
+
+        Without one the answer counts even if it is older: a ledger may have been restored from a copy.
+        """
         self._skew = answer.now - now
         found = answer.standing
         if found is None:
             self.lost = True
             return
-        if found.version >= self.job.version:
+        if found.version >= self.job.version or self.job.version == self._asked:
             self.job = found.of(self.job.order)
             self._disputed = False
         fruitless = found.version == self._asked
@@ -119,3 +127,9 @@ class Pilot:
         """How it ended."""
         job = self.job
         return Outcome(state=job.state, version=job.version, final_output=job.final_output, error=job.error)
+
+
+def _others_at_work(job: Job, command: cmd.Command) -> bool:
+    """Whether a step that this says nothing of may be what happened unheard: signals overtake one another."""
+    said = getattr(command, "step_id", None)
+    return any(step.state in ACTIVE_STEP and step.step_id != said for step in job.steps)

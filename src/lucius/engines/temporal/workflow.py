@@ -12,10 +12,11 @@ not fail a job: the run stands still until a corrected worker goes on with it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy
+from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
@@ -34,7 +35,7 @@ PATIENT = RetryPolicy(
 )
 #: Also how long a question is lost for when the worker that asked it dies.
 CALL = timedelta(seconds=8)
-GRACE = timedelta(minutes=1)
+GRACE = timedelta(seconds=30)
 """How long a cancelled job waits for Temporal's own cancellation, which follows ours."""
 
 
@@ -66,25 +67,18 @@ class JobWorkflow:
                 workflow.continue_as_new(pilot.restart())
         return await self._end()
 
-    @workflow.signal(name=msg.ACK)
-    def step_ack(self, signal: msg.StepAck) -> None:
-        """A service has picked the directive up."""
-        self._pilot.hear(signal.command(), signal.told)
-
-    @workflow.signal(name=msg.RESULT)
-    def step_result(self, signal: msg.StepResultTold) -> None:
-        """A service is done."""
-        self._pilot.hear(signal.command(), signal.told)
-
-    @workflow.signal(name=msg.CONTROL)
-    def job_control(self, signal: msg.JobControl) -> None:
-        """Somebody cancels, pauses or resumes."""
-        self._pilot.hear(signal.command(), signal.told)
-
-    @workflow.signal(name=msg.NUDGE)
-    def nudge(self) -> None:
-        """Something may be due: look."""
-        self._pilot.nudge()
+    @workflow.signal(dynamic=True)
+    def hear(self, name: str, told: Sequence[RawValue]) -> None:
+        """Whatever comes, by any name. What cannot be read is no reason to stand still, but one to ask."""
+        kind = msg.SIGNALS.get(name)
+        if kind is None or not told:
+            self._pilot.nudge()
+            return
+        try:
+            signal = workflow.payload_converter().from_payload(told[0].payload, kind)
+            self._pilot.hear(signal.command(), signal.told)
+        except Exception:  # noqa: BLE001  rubbish comes in all shapes; raised here, it would stop the run for ever
+            self._pilot.nudge()
 
     @workflow.query
     def standing(self) -> msg.Start:
@@ -113,6 +107,8 @@ class JobWorkflow:
 
     def _stirred(self) -> bool:
         if self._pilot.over or (self._timer is not None and self._timer.done()):
+            return True
+        if self._too_long() or self._status != JOB_STATUS[self._pilot.job.state]:
             return True
         if self._call is not None:
             return self._call.done()
@@ -156,7 +152,7 @@ class JobWorkflow:
                 workflow.upsert_search_attributes([STATUS.value_set(status)])
 
     def _too_long(self) -> bool:
-        """Whether a fresh run should go on. Not once cancelled: Temporal would forget that, and it ends soon."""
+        """Whether a fresh run should go on. Not once cancelled: with the run Temporal forgets that."""
         return workflow.info().is_continue_as_new_suggested() and self._call is None and not self._cancelled
 
     def _summary(self, question: Advance) -> str:
@@ -176,6 +172,8 @@ class JobWorkflow:
         if outcome.state is JobState.CANCELLED:
             if not self._cancelled:
                 await workflow.sleep(GRACE)  # it is thrown in here
+                await self._pass_cancel_on()  # it was lost: the invoker sends it again
+                await workflow.sleep(GRACE)
                 words = "The job was cancelled."
                 raise ApplicationError(words, outcome, type=msg.CANCELLED, non_retryable=True)
             raise asyncio.CancelledError
