@@ -90,8 +90,7 @@ async def _repeat(duty: Duty, metrics: Metrics) -> None:
         except LuciusError as error:
             log.warning("duty put off", duty=duty.name, code=error.code, reason=error.message)
         else:
-            if report.acted:
-                metrics.observe_duty(duty.name, {"acted": report.acted})
+            metrics.observe_report(report)
             if report.more:
                 continue
         await nature.sleep(duty.interval)

@@ -58,6 +58,10 @@ class EngineSettings(BaseModel):
         default=None, pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/:\[\]]+):[0-9]{1,5}$"
     )
     """`HOST:PORT` where `lucius temporal-worker` answers /healthz and /readyz; None: nowhere."""
+    temporal_metrics_address: str | None = Field(
+        default=None, pattern=r"^(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}$"
+    )
+    """`IP:PORT` where a temporal worker serves /metrics of Temporal's SDK; None: nowhere."""
 
     # invoker
     invoker_url: str | None = None

@@ -24,6 +24,7 @@ from lucius.runtime.invoker_pulse import InvokerPulse
 from lucius.runtime.temporal_address import address_of, require_temporal
 from lucius.security.redaction import redact
 from lucius.telemetry.logs import configure_logs
+from lucius.telemetry.traces import open_traces, otlp_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -56,12 +57,14 @@ async def serve_worker(settings: Settings) -> int:
     stop = asyncio.Event()
     heed_signals(stop.set)
     invoker = open_invoker(settings)
+    endpoint = otlp_endpoint(settings.otlp_endpoint, os.environ)
+    traces = open_traces(endpoint, version=__version__, name="lucius-temporal-worker")
     pulse = InvokerPulse(settings.invoker_urls)
     looking = [asyncio.create_task(pulse.run())]
     if settings.temporal_worker_health is not None:
         looking.append(asyncio.create_task(pulse.listen(settings.temporal_worker_health)))
     try:
-        client = await _unless(stop, reach_temporal(settings))
+        client = await _unless(stop, reach_temporal(settings, traces))
         if client is not None:
             worker = temporal_worker(settings, client, invoker)
             log.info("temporal worker runs", address=address_of(settings), version=__version__)
@@ -73,6 +76,7 @@ async def serve_worker(settings: Settings) -> int:
             task.cancel()
         await asyncio.gather(*looking, return_exceptions=True)
         await invoker.close()
+        await traces.close()
         await nature.sleep(LAST_WAIT)
     return 0
 

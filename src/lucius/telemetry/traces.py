@@ -193,11 +193,11 @@ def otlp_endpoint(setting: str | None, environ: Mapping[str, str]) -> str | None
     return base if base.rstrip("/").endswith("/v1/traces") else base.rstrip("/") + "/v1/traces"
 
 
-def open_traces(endpoint: str | None, *, version: str, ratio: float = 1.0) -> Traces:
+def open_traces(endpoint: str | None, *, version: str, name: str = "lucius", ratio: float = 1.0) -> Traces:
     """Tracing to this endpoint (OTLP over HTTP), or none. `ratio` of new traces are kept."""
     if endpoint is None:
         return NoTraces()
-    return OpenTelemetryTraces(open_provider(endpoint, name="lucius", version=version, ratio=ratio))
+    return OpenTelemetryTraces(open_provider(endpoint, name=name, version=version, ratio=ratio))
 
 
 def open_provider(endpoint: str, *, name: str, version: str, ratio: float = 1.0) -> TracerProvider:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from lucius import __version__
+from lucius.adapters.observed_invoker import ObservedInvoker
 from lucius.dispatch.backlog import Backlog
 from lucius.dispatch.intake import REPLIES
 from lucius.dispatch.recovery import recover
@@ -15,12 +17,13 @@ from lucius.engines.temporal.desk import InvokerDesk
 from lucius.engines.temporal.drift import Overdue
 from lucius.engines.temporal.lateness import Lateness
 from lucius.engines.temporal.left_open import LeftOpen
-from lucius.engines.temporal.signalling import WorkflowSignals
 from lucius.entrypoints.invoker import BearerTokens, InvokerServices, create_invoker_app
 from lucius.runtime import nature
 from lucius.runtime.building.driving import Driver, directives, intakes, retention, webhook_sender
+from lucius.runtime.building.temporal import workflow_signals
 from lucius.runtime.invoker_token import invoker_token
 from lucius.telemetry.asgi import ObservedApp
+from lucius.telemetry.traces import within
 from lucius.webhooks.outgoing import deliveries_for
 
 if TYPE_CHECKING:
@@ -69,7 +72,7 @@ def build_desk(
     """The sole writer of jobs after their creation. `subscription`: what replies are read from."""
     ledger, clock = storage.ledger, nature.now_ms
     relay = Relay(ledger, storage.observed_bus)
-    signals = WorkflowSignals(client)
+    signals = workflow_signals(client, ledger, watching)
     lateness = Lateness(storage.bus, subscription.name, clock=clock, grace=CATCHING_UP)
     invoker = InvokerDesk(
         ledger,
@@ -82,6 +85,7 @@ def build_desk(
         clock=clock,
         spread=nature.spread,
         untraced=watching.metrics.observe_reply,
+        within=partial(within, watching.traces),
     )
     driver = Driver(
         relay=relay,
@@ -92,7 +96,9 @@ def build_desk(
         sender=webhook_sender(storage, watching, secrets.webhooks, policy),
         led=(
             retention(settings, ledger),
-            LeftOpen(client, ledger, signals, invoker.closing, clock=clock),
+            LeftOpen(
+                client, ledger, signals, invoker.closing, clock=clock, task_queue=settings.temporal_task_queue
+            ),
         ),
     )
     overdue = Overdue(ledger, signals, invoker.closing, clock=clock)
@@ -111,7 +117,7 @@ def build_door(
 ) -> ASGIApp:
     """The internal API of an invoker."""
     services = InvokerServices(
-        invoker=desk.invoker,
+        invoker=ObservedInvoker(desk.invoker, watching.metrics.observe_invoker),
         tokens=BearerTokens([invoker_token(settings, secrets.invoker)]),
         ready=lambda: state.readiness(storage.ledger),
         draining=draining,

@@ -11,13 +11,12 @@ from lucius.runtime import nature
 from lucius.runtime.building.access import attempt_tokens
 from lucius.runtime.building.desk import build_desk, build_door
 from lucius.runtime.building.storage import shared
-from lucius.runtime.building.temporal import open_client
+from lucius.runtime.building.temporal import open_client, watched_temporal
 from lucius.runtime.building.watching import open_watching
 from lucius.runtime.leadership import Leadership
 from lucius.runtime.process import Process
 from lucius.runtime.state import State
 from lucius.runtime.temporal_address import address_of
-from lucius.runtime.temporal_pulse import TemporalPulse
 from lucius.security.authenticate import is_open
 from lucius.webhooks import guard
 
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
 
 async def build_invoker(settings: Settings, secrets: Secrets, on_failure: OnFailure | None) -> Process:
     """Everything that writes jobs, and nothing that creates them."""
-    watching, tokens = open_watching(settings), attempt_tokens(secrets)
+    watching, tokens = open_watching(settings, name="lucius-invoker"), attempt_tokens(secrets)
     # Jobs bring their recipes along: it needs no configuration, and knows the topics of either grid.
     grids = tuple(dict.fromkeys((*topics(two_grids=False), *topics(two_grids=True))))
     storage = shared(settings, watching, grids, on_failure, writes=True)
     ledger = storage.ledger
     watching.watch(ledger, storage.bus, limit=lambda: 0)
     keyring = SqliteKeyring(secrets.keyring)
-    client = await open_client(settings, address_of(settings))
+    client = await open_client(settings, address_of(settings), watching.traces)
     state = State("temporal")
     desk = build_desk(
         settings, secrets, watching, storage, client,
@@ -59,7 +58,11 @@ async def build_invoker(settings: Settings, secrets: Secrets, on_failure: OnFail
         ledger=ledger,
         bus=storage.bus,
         background=storage.watch,
-        duties=(*desk.duties, tokens, TemporalPulse(client, state, address_of(settings))),
+        duties=(
+            *desk.duties,
+            tokens,
+            watched_temporal(settings, client, address_of(settings), state, watching),
+        ),
         driver=desk.driver,
         closing=(keyring.close, secrets.close, watching.traces.close),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucius.adapters.invokers.http import HttpInvoker
+from lucius.adapters.observed_invoker import ObservedInvoker
 from lucius.engines.temporal.engine import TemporalEngine
 from lucius.engines.temporal.lost_starts import LostStarts
 from lucius.engines.temporal.ownership import CreateOnly
@@ -14,14 +15,13 @@ from lucius.runtime.building.front import build_api, open_recipes
 from lucius.runtime.building.local import echo
 from lucius.runtime.building.outbox import keys_of_issuers
 from lucius.runtime.building.storage import shared
-from lucius.runtime.building.temporal import open_client, workflow_starts
+from lucius.runtime.building.temporal import open_client, watched_temporal, workflow_starts
 from lucius.runtime.building.watching import open_watching
 from lucius.runtime.invoker_token import invoker_token
 from lucius.runtime.process import Lucius
 from lucius.runtime.reference_workers import workers
 from lucius.runtime.state import State
 from lucius.runtime.temporal_address import address_of
-from lucius.runtime.temporal_pulse import TemporalPulse
 from lucius.webhooks.outgoing import deliveries_for
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ async def build_orchestrator(settings: Settings, secrets: Secrets, on_failure: O
     storage = shared(settings, watching, recipes.topics, on_failure, writes=False)
     watching.watch(storage.ledger, storage.bus, limit=recipes.schematics.system_limit)
     ledger = CreateOnly(storage.ledger)
-    client = await open_client(settings, address_of(settings))
-    starts = workflow_starts(settings, client)
+    client = await open_client(settings, address_of(settings), watching.traces)
+    starts = workflow_starts(settings, client, watching)
     invoker = HttpInvoker(",".join(settings.invoker_urls), invoker_token(settings, secrets.invoker))
-    engine = TemporalEngine(ledger, starts, invoker, tell=deliveries_for)
+    asking = ObservedInvoker(invoker, watching.metrics.observe_invoker)
+    engine = TemporalEngine(ledger, starts, asking, tell=deliveries_for)
     state = State("temporal")
     return Lucius(
         settings=settings,
@@ -59,10 +60,10 @@ async def build_orchestrator(settings: Settings, secrets: Secrets, on_failure: O
         bus=storage.bus,
         background=(*keys_of_issuers(access), *storage.watch),
         duties=(
-            LostStarts(ledger, starts, clock=nature.now_ms),
+            LostStarts(ledger, starts.for_repairs(), clock=nature.now_ms),
             recipes.watch,
             access.tokens,
-            TemporalPulse(client, state, address_of(settings)),
+            watched_temporal(settings, client, address_of(settings), state, watching),
         ),
         closing=(invoker.close, access.keyring.close, secrets.close, watching.traces.close),
         engine=engine,

@@ -14,14 +14,13 @@ from lucius.runtime.building.front import build_api, open_recipes, webhook_polic
 from lucius.runtime.building.local import echo
 from lucius.runtime.building.outbox import keys_of_issuers
 from lucius.runtime.building.storage import exclusive
-from lucius.runtime.building.temporal import open_client, workflow_starts
+from lucius.runtime.building.temporal import open_client, watched_temporal, workflow_starts
 from lucius.runtime.building.watching import open_watching
 from lucius.runtime.leadership import Leadership
 from lucius.runtime.process import Beside, Lucius
 from lucius.runtime.reference_workers import GRACE, workers
 from lucius.runtime.server import Listener
 from lucius.runtime.state import State
-from lucius.runtime.temporal_pulse import TemporalPulse
 from lucius.runtime.temporal_server import dev_server
 from lucius.runtime.temporal_worker_program import worker_program
 from lucius.runtime.workers import Workers
@@ -46,8 +45,8 @@ async def build_together(settings: Settings, secrets: Secrets, on_failure: OnFai
     )
     storage = exclusive(settings, watching, recipes.topics, on_failure)
     watching.watch(storage.ledger, storage.bus, limit=recipes.schematics.system_limit)
-    client = await open_client(settings, address)
-    state, starts = State("temporal"), workflow_starts(settings, client)
+    client = await open_client(settings, address, watching.traces)
+    state, starts = State("temporal"), workflow_starts(settings, client, watching)
     desk = build_desk(
         settings, secrets, watching, storage, client,
         tokens=access.tokens,
@@ -74,11 +73,11 @@ async def build_together(settings: Settings, secrets: Secrets, on_failure: OnFai
         bus=storage.bus,
         background=keys_of_issuers(access),
         duties=(
-            LostStarts(ledger, starts, clock=nature.now_ms),
+            LostStarts(ledger, starts.for_repairs(), clock=nature.now_ms),
             *desk.duties,
             recipes.watch,
             access.tokens,
-            TemporalPulse(client, state, address),
+            watched_temporal(settings, client, address, state, watching),
         ),
         driver=desk.driver,
         closing=(access.keyring.close, secrets.close, watching.traces.close),

@@ -40,10 +40,10 @@ class Watching(msgspec.Struct, frozen=True, kw_only=True):
         self.metrics.gauges("bus", bus_gauges(bus))
 
 
-def open_watching(settings: Settings) -> Watching:
-    """Everything at zero."""
+def open_watching(settings: Settings, name: str = "lucius") -> Watching:
+    """Everything at zero. `name`: of the process, in traces."""
     return Watching(
         metrics=Metrics(clock=nature.now_ms, version=__version__, tenants=settings.metrics_tenants),
-        traces=open_traces(otlp_endpoint(settings.otlp_endpoint, os.environ), version=__version__),
+        traces=open_traces(otlp_endpoint(settings.otlp_endpoint, os.environ), version=__version__, name=name),
         hub=Hub(),
     )

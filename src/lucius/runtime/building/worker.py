@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from lucius.adapters.invokers.http import HttpInvoker
+from lucius.engines.temporal.sdk_metrics import metrics_runtime
 from lucius.engines.temporal.worker import build_worker
 from lucius.runtime import nature
 from lucius.runtime.building.temporal import open_client
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from temporalio.worker import Worker
 
     from lucius.runtime.settings import Settings
+    from lucius.telemetry.traces import Traces
 
 PAUSE = 0.5
 """Seconds between two tries to reach Temporal."""
@@ -30,13 +32,14 @@ def open_invoker(settings: Settings) -> HttpInvoker:
     return HttpInvoker(",".join(settings.invoker_urls), token)
 
 
-async def reach_temporal(settings: Settings) -> Client:
+async def reach_temporal(settings: Settings, traces: Traces) -> Client:
     """A connected client, however long that takes; says once that it waits."""
     address, told = address_of(settings), False
+    runtime = metrics_runtime(settings.temporal_metrics_address)
     log = structlog.get_logger("lucius.temporal")
     while True:
         try:
-            return await open_client(settings, address, lazy=False)
+            return await open_client(settings, address, traces, lazy=False, runtime=runtime)
         except RuntimeError as error:  # what the client raises while nobody listens there
             if not told:
                 log.warning("Temporal does not answer; trying on", address=address, reason=str(error))
