@@ -220,7 +220,7 @@ def test_watching_survives_a_crash_of_the_server(tmp_path: Path) -> None:
     server = Server(tmp_path, "--services", "echo")
     lucius = Program(server.url, tmp_path)
     try:
-        job_id = submitted(lucius, "restart", payload={"echo": {"delay_ms": 1500}})
+        job_id = submitted(lucius, "restart", payload={"echo": {"delay_ms": 4000}})  # watched before it ends
         watching = lucius.open("watch", job_id)
         assert watching.stdout is not None
         told = [watching.stdout.readline() for _ in range(4)]
