@@ -80,7 +80,8 @@ async def test_a_signal_of_a_stale_attempt_changes_nothing(world: LiveWorld) -> 
     job = await world.opened(steps=protocol("ocr", "sis"))
     directive = await world.take()
     version = (await world.row(job)).version
-    for number, wrong in enumerate(({"lease_id": "0" * 32}, {"attempt_no": 7}, {"stepId": "nothing"}), 1):
+    wrongs: list[dict[str, Any]] = [{"lease_id": "0" * 32}, {"attempt_no": 7}, {"stepId": "nothing"}]
+    for number, wrong in enumerate(wrongs, 1):
         lie = msg.Told(version=version + number, state=JobState.SUCCEEDED, at=world.clock())
         await world.signals.tell(job.job_id, _result(directive, lie, **wrong))
     await world.report(directive)
@@ -102,7 +103,7 @@ async def test_a_run_that_knows_too_much_believes_the_ledger(world: LiveWorld) -
     await world.signals.tell(job.job_id, _result(directive, lie, lease_id="0" * 32))
 
     async def believes() -> bool:
-        known = await world.run(job).query("standing", result_type=msg.Start)
+        known: msg.Start = await world.run(job).query("standing", result_type=msg.Start)
         return known.standing.version == (await world.row(job)).version
 
     await world.poll(believes, "the run to know what the ledger knows")

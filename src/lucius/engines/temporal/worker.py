@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from temporalio.worker import Worker
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
+from temporalio.worker import Worker, WorkerDeploymentConfig
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from lucius.engines.temporal.activities import InvokerActivities
@@ -32,8 +33,13 @@ def build_worker(
     drain_seconds: float = 10.0,
     concurrency: int = 100,
     cached: int = 1_000,
+    version: tuple[str, str] | None = None,
 ) -> Worker:
-    """A worker at rest; `run()` it. Stopped, it finishes the calls under way."""
+    """A worker at rest; `run()` it. Stopped, it finishes the calls under way.
+
+    `version`: the name of a deployment and a build of it. Then a workflow stays with the build that it began
+    with, and somebody must tell Temporal which build is current; None: any worker takes any workflow.
+    """
     return Worker(
         client,
         task_queue=task_queue,
@@ -45,4 +51,13 @@ def build_worker(
         # How long a workflow waits for a worker that knows it and has died.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
         graceful_shutdown_timeout=timedelta(seconds=drain_seconds),
+        deployment_config=_pinned(*version) if version else None,
+    )
+
+
+def _pinned(deployment: str, build: str) -> WorkerDeploymentConfig:
+    return WorkerDeploymentConfig(
+        version=WorkerDeploymentVersion(deployment_name=deployment, build_id=build),
+        use_worker_versioning=True,
+        default_versioning_behavior=VersioningBehavior.PINNED,
     )
