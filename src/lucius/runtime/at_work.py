@@ -82,14 +82,20 @@ async def _lead(driver: Driver, metrics: Metrics) -> None:
 
 
 async def _repeat(duty: Duty, metrics: Metrics) -> None:
-    """A duty round after round; one that cannot be done now is tried again next time."""
-    log = structlog.get_logger("lucius.duties")
+    """A duty round after round; one that cannot be done now is tried again next time, which is said once."""
+    log = structlog.get_logger("lucius.duties").bind(duty=duty.name)
+    hindered: str | None = None
     while True:
         try:
             report = await duty.run_once()
         except LuciusError as error:
-            log.warning("duty put off", duty=duty.name, code=error.code, reason=error.message)
+            if error.code != hindered:
+                log.warning("duty put off", code=error.code, reason=error.message)
+            hindered = error.code
         else:
+            if hindered is not None:
+                log.info("duty done again")
+            hindered = None
             metrics.observe_report(report)
             if report.more:
                 continue

@@ -133,7 +133,9 @@ class OpenTelemetryTraces:
     @property
     def tracer(self) -> Tracer:
         """Writes to the same provider."""
-        return self._tracer
+        from lucius.telemetry.moments import MomentTracer  # noqa: PLC0415 as above
+
+        return MomentTracer(self._tracer, self._ids)
 
     def below(self, traceparent: str | None) -> AbstractContextManager[None]:
         """A parent for what starts inside, if nothing of its trace is at work already."""

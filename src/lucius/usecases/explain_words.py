@@ -108,9 +108,9 @@ def _later(job: Job, _step: Step, now: int) -> str:
 
 
 def _workflow(job: Job, step: Step, now: int) -> str:
-    since = ready_since(job, step)
-    waited = f" for {duration(now - since)}" if now - since >= _SECOND else ""
-    return f"Step {step.step_id} has been ready{waited}; its workflow has not asked for an attempt yet."
+    waited = now - ready_since(job, step)
+    ready = f"has been ready for {duration(waited)}" if waited >= _SECOND else "is ready"
+    return f"Step {step.step_id} {ready}; its workflow has not asked for an attempt yet."
 
 
 def ready_since(job: Job, step: Step) -> int:
