@@ -15,8 +15,11 @@ import uvloop
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from bench.bare_temporal import BareJob, Directive
+
+SANDBOX = SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("bench"))
 
 
 class Hands:
@@ -45,6 +48,7 @@ async def work(port: int, address: str, task_queue: str) -> None:
             task_queue=task_queue,
             workflows=[BareJob],
             activities=[Hands(http).publish],
+            workflow_runner=SANDBOX,
             max_concurrent_activities=100,
             max_cached_workflows=1_000,
         )

@@ -46,7 +46,9 @@ def run_worker(settings: Settings, *, until_eof: bool = False) -> int:
     tell_idle(settings, submits=False)
     if until_eof:
         _heed_eof()
-    return asyncio.run(serve_worker(settings))
+    import uvloop
+
+    return uvloop.run(serve_worker(settings))
 
 
 async def serve_worker(settings: Settings) -> int:
