@@ -30,7 +30,9 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 def open_signer(path: Path, entropy: Callable[[int], bytes]) -> Signer:
     """The signer for this installation; writes the file if it is missing. Blocking: call it at start."""
     if not path.exists():
-        _create(path, msgspec.json.encode(Keys(installation=make_secret(entropy(_KEY_BYTES)))))
+        fresh = Keys(installation=make_secret(entropy(_KEY_BYTES)))
+        # The draft's name is its own: processes that start together do not touch each other's.
+        _create(path, path.with_name(f".{path.name}.{entropy(8).hex()}"), msgspec.json.encode(fresh))
     if path.stat().st_mode & 0o077:
         message = f"{path} can be read by others: chmod 600 it, and change its secrets if it was shared"
         raise Invalid(message, code="WEBHOOK_SECRETS_EXPOSED")
@@ -45,10 +47,8 @@ def open_signer(path: Path, entropy: Callable[[int], bytes]) -> Signer:
     return Signer(keys.installation, keys.tenants)
 
 
-def _create(path: Path, content: bytes) -> None:
+def _create(path: Path, draft: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.new")
-    draft.unlink(missing_ok=True)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
