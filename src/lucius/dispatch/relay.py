@@ -18,7 +18,7 @@ from lucius.core.fairness import FairQueue
 from lucius.core.job import Fault
 from lucius.core.states import RUNNING_JOB
 from lucius.dispatch.directives import message_id
-from lucius.errors import LuciusError
+from lucius.errors import LuciusError, Unavailable
 from lucius.ports.bus import Message
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     Note = Callable[[str, cmd.Command], None]
 
 _ENDS_ATTEMPT = (ev.StepSucceeded, ev.StepRetryScheduled, ev.StepFailed)
+MOST_OVER = 10_000
+"""Attempts to be taken back that are remembered while the bus is away; the others run out by themselves."""
 _STOPS_JOB = (ev.JobPaused, ev.JobCancelled, ev.JobFailed, ev.JobCancelling, ev.JobPausing)
 
 
@@ -97,11 +99,10 @@ class Relay:
         await self._idle.wait()
 
     async def _publish(self, rows: list[OutboxRow], note: Note) -> None:
-        rows = await self._still_open(rows)
-        if not rows:
-            return
         try:
-            await self._bus.publish([_message(row) for row in rows])
+            rows = await self._still_open(rows)
+            if rows:
+                await self._bus.publish([_message(row) for row in rows])
         except LuciusError as error:
             if not error.retryable and len(rows) > 1:  # one of them is to blame, and only that one waits
                 half = len(rows) // 2
@@ -150,14 +151,23 @@ class Relay:
             self._queue.push(row.tenant_id, row.message_id, row, priority=row.priority)
 
     async def _take_back(self) -> None:
-        """Attempts that are over need no reader; sweeps want their rows from the ledger."""
+        """Attempts that are over need no reader; sweeps want their rows from the ledger.
+
+        Whoever is away is asked again at the next wake-up: nothing of this is needed for a job to go on.
+        """
         if self._over:
             over, self._over = self._over, []
             if self._bus.capabilities.withdraws:
-                await self._bus.withdraw(over)
+                try:
+                    await self._bus.withdraw(over)
+                except Unavailable:
+                    self._over = [*over, *self._over][-MOST_OVER:]
         if self._refetch:
             wanted, self._refetch = self._refetch, set()
-            await self.refetch(sorted(wanted))
+            try:
+                await self.refetch(sorted(wanted))
+            except Unavailable:
+                self._refetch |= wanted
 
     def _committed(self, changes: Sequence[Change]) -> None:
         for change in changes:
