@@ -2,7 +2,8 @@
 
 After a start, or when bus or Temporal were away, replies are on their way that nobody could take. Until
 they had a moment to come in, and as long as some of them wait unread, no attempt is given up: whoever asks
-is told to ask again. A backlog that never ends does not protect anybody for ever (`LONGEST`).
+is told to ask again. A backlog that never ends does not protect anybody for ever (`LONGEST`); an absence
+does, however long it is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from lucius.ports.bus import Bus
 
 LONGEST = 120_000
-"""Milliseconds after its due time at which an attempt is given up although replies wait unread."""
+"""Milliseconds, counted from its due time or from when we could listen again, whichever is later, after
+which an attempt is given up although replies wait unread."""
 _LOST = (ev.StepRetryScheduled, ev.StepFailed)
 
 
@@ -47,8 +49,19 @@ class Lateness:
         decision = decide(job, tick, now, Chance(lease_id=""))
         if not any(isinstance(event, _LOST) for event in decision.events):
             return
-        if now - (due_at(job) or now) > LONGEST:
+        if now >= self._listens_from and not await self._unread():
             return
-        if now < self._listens_from or (await self._bus.backlog()).get(self._subscription, 0):
-            message = f"Replies are still coming in; whether job {job.job_id} is late is judged after them."
-            raise Unavailable(message, code="CATCHING_UP")
+        if now - max(due_at(job) or now, self._listens_from) > LONGEST:
+            return
+        message = f"Replies are still coming in; whether job {job.job_id} is late is judged after them."
+        raise Unavailable(message, code="CATCHING_UP")
+
+    async def _unread(self) -> int:
+        """Replies that wait; raises `Unavailable` while the bus is away."""
+        try:
+            # Reading may go on where nobody can write, and then no reply can come in: so ask for nothing.
+            await self._bus.renew(())
+            return (await self._bus.backlog()).get(self._subscription, 0)
+        except Unavailable:
+            self.hindered()
+            raise
