@@ -13,7 +13,8 @@ _TABLES = {
     "table_connection", "ledger_table", "idempotency_table", "jobs_table", "steps_table", "job_index_table",
     "inflight_table",
 }  # fmt: skip
-_SERVICE_BUS = {"servicebus_reply_prefix", "servicebus_reply_subscription"}
+_SERVICE_BUS = {"servicebus_reply_prefix"}
+_INVOKER = {"servicebus_reply_subscription"}
 _SUBMITTING = {"max_attempts", "step_result_timeout_seconds"}
 _DECIDES = {"temporal_enabled"}
 
@@ -28,7 +29,7 @@ def without_effect(settings: Settings, *, submits: bool = True) -> dict[str, lis
     if not submits:
         idle["jobs take it along from the process they are submitted to"] = given & _SUBMITTING
     if settings.engine == "outbox":
-        driving = {name for name in given if name.startswith(("temporal_", "invoker_"))}
+        driving = {name for name in given if name.startswith(("temporal_", "invoker_"))} | (given & _INVOKER)
         idle["the engine is outbox"] = driving - _DECIDES
     elif settings.temporal_address is not None:
         idle["the Temporal server is not ours to start"] = given & {"temporal_ui_port"}

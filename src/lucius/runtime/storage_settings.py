@@ -27,7 +27,7 @@ class StorageSettings(BaseModel):
     servicebus_reply_prefix: str = Field(default="global-bus-replies-p", min_length=1)
     """Reply topics are this and the lane. No effect in this version: for the Service Bus adapter."""
     servicebus_reply_subscription: str = Field(default="lucius-invoker", min_length=1)
-    """What the invoker reads replies from. No effect in this version: for the Service Bus adapter."""
+    """The subscription that `lucius invoker` reads replies from; all invokers share it."""
     servicebus_lanes: int = LANES
     """How many lanes each grid of topics has. Always 16: services rely on it, other numbers are refused."""
     ledger_table: str | None = None

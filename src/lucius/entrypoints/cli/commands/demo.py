@@ -51,6 +51,10 @@ def demo(
         typer.Option("--services", metavar="reference|echo", show_default=False,
                      help="Who does the work; real services if the extra is installed."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option("--engine", metavar="outbox|temporal", help="What drives the job."),
+    ] = "outbox",
     delay: Annotated[
         float, typer.Option("--delay", metavar="S", min=0, help="Seconds each step takes (echo only).")
     ] = 0.8,
@@ -71,7 +75,16 @@ def demo(
             require()
         with tempfile.TemporaryDirectory(prefix="lucius-demo-") as made:
             home = Path(made).resolve()
-            options = ["--services", chosen, "--echo-delay", str(delay), "--files", str(home)]
+            options = [
+                "--engine",
+                engine,
+                "--services",
+                chosen,
+                "--echo-delay",
+                str(delay),
+                "--files",
+                str(home),
+            ]
             with serving(home, *options) as url, opened(url=url, as_json=as_json) as session:
                 code = _show(session, _document(home) if real else None, keep)
     except LuciusError as error:

@@ -155,7 +155,8 @@ def _settings(given: dict[str, Any], *, services: str | None = None) -> Settings
         filled["files_root"] = Path.cwd()
     if found.port == 0:
         filled["port"] = free_port(found.host)
-    if services is None and (found.invoker_port == 0 or "invoker_port" not in found.model_fields_set):
+    asked = "invoker_port" in found.model_fields_set and found.invoker_port
+    if found.engine == "temporal" and services is None and not asked:
         filled["invoker_port"] = free_port(found.invoker_host)  # nobody but our own worker asks there
     return settings(**(given | filled)) if filled else found
 
