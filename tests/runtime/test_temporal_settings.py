@@ -261,6 +261,14 @@ def test_a_weak_token_file_is_refused_and_kept(tmp_path: Path, content: bytes) -
     assert path.read_bytes() == content
 
 
+def test_a_worker_may_be_of_a_build() -> None:
+    """One setting names deployment and build; without it any worker takes any workflow."""
+    assert made(temporal_worker_version="lucius:1.4.0").temporal_worker_build == ("lucius", "1.4.0")
+    assert made().temporal_worker_build is None
+    with pytest.raises(ValidationError, match="temporal_worker_version"):
+        made(temporal_worker_version="1.4.0")
+
+
 def test_credentials_for_temporal_are_read_from_their_files(tmp_path: Path) -> None:
     """The connection gets what the files hold; without settings it gets nothing."""
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"

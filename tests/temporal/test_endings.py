@@ -3,8 +3,6 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from lucius.core import commands as cmd
@@ -141,7 +139,7 @@ async def test_a_workflow_set_back_asks_and_goes_on(world: LiveWorld) -> None:
     first = await world.take()
     await world.report(first)
     second = await world.take()
-    await _set_back(world, job)
+    await world.set_back(job)
     await world.report(second)
     ended = await world.ended(job)
     over = await world.job(job)
@@ -153,7 +151,7 @@ async def test_a_closed_workflow_set_back_ends_as_it_did(world: LiveWorld) -> No
     """A job that is over stays over: the reset run finds out and completes with the same outcome."""
     job = await world.opened(steps=protocol("ocr"))
     before = await world.serve(job)
-    await _set_back(world, job)
+    await world.set_back(job)
     again = await world.ended(job)
     assert (again.status, again.outcome) == (COMPLETED, before.outcome)
 
@@ -181,17 +179,3 @@ async def _ended_by_drift(world: LiveWorld, job: Job, how: str) -> None:
     found = await world.row(job)
     assert (closed, found.state, found.error and found.error.code) == (1, "FAILED_FINAL", "ENGINE_GAVE_UP")
     assert how in str(found.error)
-
-
-async def _set_back(world: LiveWorld, job: Job) -> None:
-    """What `temporal workflow reset` does, to the end of the first workflow task."""
-    run_id = (await world.run(job).describe()).run_id
-    await world.client.workflow_service.reset_workflow_execution(
-        ResetWorkflowExecutionRequest(
-            namespace=world.client.namespace,
-            workflow_execution=WorkflowExecution(workflow_id=job.job_id, run_id=run_id),
-            workflow_task_finish_event_id=4,
-            request_id=f"reset-{run_id}",
-            reason="to see what happens",
-        )
-    )

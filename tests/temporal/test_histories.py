@@ -3,53 +3,32 @@ from __future__ import annotations
 import base64
 import json
 import re
-import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from temporalio.api.common.v1 import Payload
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import NondeterminismError
 
-from lucius.engines.temporal import workflow as current
+from lucius.core.job import standing
+from lucius.engines.temporal import messages as msg
 from lucius.engines.temporal.converter import DATA_CONVERTER
 from lucius.engines.temporal.worker import SANDBOX
 from lucius.engines.temporal.workflow import JobWorkflow
+from lucius.ports.invoker import Advanced
+from lucius.testing.jobs import Story
+from tests.temporal.planting import CHANGES, HARMLESS, OUTSIDE, planted
 from tests.temporal.record import HISTORIES, scrubbed
 from tests.temporal.scenarios import FRESH, SCENARIOS
 
 STORED = sorted(HISTORIES.glob("*.json"))
 MACHINE = re.compile(r"\d+@\w|/home/|/root/|\.py\b|localhost|127\.0\.0\.1|File \"|site-packages")
 NOTICED = re.compile(r"[Nn]ondeterminism|RestrictedWorkflowAccessError")
-CHANGES = {
-    "an added sleep": (
-        "        question = self._pilot.ask(",
-        "        await workflow.sleep(1)\n        question = self._pilot.ask(",
-    ),
-    "another call": ('            "advance", question,', '            "go_on", question,'),
-    "a timer less": ("            self._set_timer()\n", ""),
-    "another time": ("workflow.sleep(max(wait, 1) / 1000)", "workflow.wait_condition(lambda: False)"),
-    "chance of its own": ("workflow.uuid4().hex", "__import__('uuid').uuid4().hex"),
-    "a clock of its own": ("return workflow.time_ns() //", "return __import__('time').time_ns() //"),
-}
-"""What one might do to the workflow without thinking of those that run: by what to replace what."""
-OUTSIDE = SandboxedWorkflowRunner(
-    restrictions=SandboxRestrictions.default.with_passthrough_modules("lucius", "msgspec")
-)
-"""For a workflow that does not live in the package."""
-HARMLESS = {
-    "other words": ('return "is something due?"', 'return "looks"'),
-    "other patience": (
-        "initial_interval=timedelta(milliseconds=200)",
-        "initial_interval=timedelta(seconds=1)",
-    ),
-    "more to query": ("    @workflow.query\n    def busy", "    @workflow.query(name='more')\n    def busy"),
-}
-"""What may be changed at any time."""
 
 
 def _replayer(workflow: type, runner: SandboxedWorkflowRunner = SANDBOX) -> Replayer:
@@ -92,33 +71,38 @@ def test_a_history_says_nothing_of_the_machine(path: Path) -> None:
 
 
 @pytest.fixture
-def planted(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[type]:
-    """The workflow with a change in it, as a module of its own."""
-    assert current.__file__ is not None
-    source = Path(current.__file__).read_text(encoding="utf-8")
-    before, after = {**CHANGES, **HARMLESS}[request.param]
-    assert source.count(before) == 1, f"the workflow does not say {before!r} any more"
-    name = f"planted_{re.sub(r'[^a-z]', '_', request.param)}"
-    (tmp_path / f"{name}.py").write_text(source.replace(before, after), encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield import_module(name).JobWorkflow
-    del sys.modules[name]
+def changed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[type]:
+    """The workflow with a change in it."""
+    with planted(request.param, tmp_path) as made:
+        yield made
 
 
-@pytest.mark.parametrize("planted", CHANGES, indirect=True, ids=lambda name: name.replace(" ", "-"))
-async def test_replay_notices_a_change(planted: type) -> None:
+@pytest.mark.parametrize("changed", CHANGES, indirect=True, ids=lambda name: name.replace(" ", "-"))
+async def test_replay_notices_a_change(changed: type) -> None:
     """Code that would leave running workflows stuck does not get past these histories."""
-    replayer = _replayer(planted, OUTSIDE)
+    replayer = _replayer(changed, OUTSIDE)
     result = await replayer.replay_workflow(_history("ack-timeout"), raise_on_replay_failure=False)
     assert NOTICED.search(str(result.replay_failure))
 
 
-@pytest.mark.parametrize("planted", HARMLESS, indirect=True, ids=lambda name: name.replace(" ", "-"))
-async def test_replay_passes_over_what_is_harmless(planted: type) -> None:
+@pytest.mark.parametrize("changed", HARMLESS, indirect=True, ids=lambda name: name.replace(" ", "-"))
+async def test_replay_passes_over_what_is_harmless(changed: type) -> None:
     """What is not a command of the workflow may change without further ado."""
-    await _replayer(planted, OUTSIDE).replay_workflow(_history("ack-timeout"))
+    await _replayer(changed, OUTSIDE).replay_workflow(_history("ack-timeout"))
+
+
+@pytest.mark.parametrize("kind", [msg.Start, msg.StepAck, msg.StepResultTold, msg.JobControl, Advanced])
+def test_what_a_later_release_adds_is_passed_over(kind: type[msgspec.Struct]) -> None:
+    """Fields that this release does not know do not hold up what it has to read."""
+    story = Story().published()
+    told = msg.Told(version=3, state=story.job.state, at=story.now)
+    named = {"jobId": story.order.job_id, **story.reply(), "stepId": "ocr", "status": "DONE", "verb": "pause"}
+    given = {**named, "order": story.order, "standing": standing(story.job), "told": told, "now": 7}
+    document = msgspec.to_builtins({name: given[name] for name in kind.__struct_fields__ if name in given})
+    for part in (document, *(value for value in document.values() if isinstance(value, dict))):
+        part["of_a_later_release"] = {"any": "thing"}
+    payload = Payload(metadata={"encoding": b"json/plain"}, data=msgspec.json.encode(document))
+    assert isinstance(DATA_CONVERTER.payload_converter.from_payload(payload, kind), kind)
 
 
 async def test_replay_notices_a_changed_rule(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError
+from temporalio.worker import Worker
 
 from lucius.core.job import Job
+from lucius.engines.temporal.activities import InvokerActivities
 from lucius.engines.temporal.worker import build_worker
 from lucius.testing.jobs import protocol
+from tests.temporal.planting import OUTSIDE, planted
 from tests.temporal.world import LiveWorld
 
 
@@ -37,6 +41,34 @@ async def test_a_workflow_stays_with_the_build_it_began_with(world: LiveWorld) -
     assert [await _build(world, job) for job in (first, second)] == ["old", "new"]
     await newer.shutdown()
     await running
+
+
+async def test_workflows_that_new_code_cannot_replay_are_set_free(world: LiveWorld, tmp_path: Path) -> None:
+    """They stand still with the new code and lose nothing; set back to their first task, they go on."""
+    job = await world.opened(steps=protocol("ocr", "sis"))
+    directive = await world.take()
+    await world.worker_away()
+    with planted("an added sleep", tmp_path) as changed:
+        world.worker = Worker(
+            world.client,
+            task_queue=world.task_queue,
+            workflows=[changed],
+            activities=InvokerActivities(world.invoker).all(),
+            workflow_runner=OUTSIDE,
+        )
+        world.tasks.append(asyncio.create_task(world.worker.run()))
+        await world.report(directive)
+
+        async def stuck() -> bool:
+            return (await world.counts(job))["WORKFLOW_TASK_FAILED"] > 0
+
+        await world.poll(stuck, "a task that fails")
+        assert (await world.run(job).describe()).status is WorkflowExecutionStatus.RUNNING
+        await world.set_back(job)
+        await world.report(await world.take())
+        assert (await world.ended(job)).status is WorkflowExecutionStatus.COMPLETED
+        assert (await world.job(job)).attempts_total == 2
+        await world.worker_away()
 
 
 async def _make_current(world: LiveWorld, build: str) -> None:

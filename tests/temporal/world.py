@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 
@@ -149,6 +151,19 @@ class LiveWorld(TemporalWorld):
         while not await asked():
             assert time.monotonic() < deadline, f"waited in vain for: {what}"
             await asyncio.sleep(0.02)
+
+    async def set_back(self, job: Job) -> None:
+        """What `temporal workflow reset` does, to the end of the first workflow task."""
+        run_id = (await self.run(job).describe()).run_id
+        await self.client.workflow_service.reset_workflow_execution(
+            ResetWorkflowExecutionRequest(
+                namespace=self.client.namespace,
+                workflow_execution=WorkflowExecution(workflow_id=job.job_id, run_id=run_id),
+                workflow_task_finish_event_id=4,
+                request_id=f"reset-{run_id}",
+                reason="to see what happens",
+            )
+        )
 
     # -- duties -------------------------------------------------------------------------------
 

@@ -58,6 +58,8 @@ class EngineSettings(BaseModel):
         default=None, pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/:\[\]]+):[0-9]{1,5}$"
     )
     """`HOST:PORT` where `lucius temporal-worker` answers /healthz and /readyz; None: nowhere."""
+    temporal_worker_version: str | None = Field(default=None, pattern=r"^[^\s:.]+:\S+$")
+    """`DEPLOYMENT:BUILD` of a worker whose workflows stay with their build; None: any worker takes any."""
     temporal_metrics_address: str | None = Field(
         default=None, pattern=r"^(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}$"
     )
@@ -84,6 +86,14 @@ class EngineSettings(BaseModel):
         """Where an invoker of this process listens."""
         host = f"[{self.invoker_host}]" if ":" in self.invoker_host else self.invoker_host
         return f"http://{host}:{self.invoker_port}"
+
+    @property
+    def temporal_worker_build(self) -> tuple[str, str] | None:
+        """Deployment and build, if workflows stay with theirs."""
+        if self.temporal_worker_version is None:
+            return None
+        deployment, _, build = self.temporal_worker_version.partition(":")
+        return deployment, build
 
     @property
     def invoker_urls(self) -> tuple[str, ...]:

@@ -50,5 +50,9 @@ async def reach_temporal(settings: Settings, traces: Traces) -> Client:
 def temporal_worker(settings: Settings, client: Client, invoker: HttpInvoker) -> Worker:
     """At rest."""
     return build_worker(
-        client, invoker, task_queue=settings.temporal_task_queue, drain_seconds=settings.drain_seconds
+        client,
+        invoker,
+        task_queue=settings.temporal_task_queue,
+        drain_seconds=settings.drain_seconds,
+        version=settings.temporal_worker_build,
     )
