@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from lucius.webhooks.guard import Policy
 
 
-CATCHING_UP = 15_000
-"""Milliseconds that replies may take to come in after they could not: services try again that often."""
+CATCHING_UP = 20_000
+"""Milliseconds that replies may take to come in after they could not: services rest up to 15 s."""
 
 
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +55,8 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     driver: Driver
     duties: tuple[Duty, ...]
     """Of every invoker; what only one does is with the driver."""
+    hindered: Callable[[], None]
+    """To be told whenever replies could not come in."""
 
 
 def build_desk(
@@ -102,7 +104,7 @@ def build_desk(
         ),
     )
     overdue = Overdue(ledger, signals, invoker.closing, clock=clock)
-    return Desk(invoker=invoker, driver=driver, duties=(overdue,))
+    return Desk(invoker=invoker, driver=driver, duties=(overdue,), hindered=lateness.hindered)
 
 
 def build_door(

@@ -13,6 +13,7 @@ from lucius.runtime.building.desk import build_desk, build_door
 from lucius.runtime.building.storage import shared
 from lucius.runtime.building.temporal import open_client, watched_temporal
 from lucius.runtime.building.watching import open_watching
+from lucius.runtime.bus_pulse import BusPulse
 from lucius.runtime.leadership import Leadership
 from lucius.runtime.process import Process
 from lucius.runtime.state import State
@@ -36,7 +37,7 @@ async def build_invoker(settings: Settings, secrets: Secrets, on_failure: OnFail
     watching.watch(ledger, storage.bus, limit=lambda: 0)
     keyring = SqliteKeyring(secrets.keyring)
     client = await open_client(settings, address_of(settings), watching.traces)
-    state = State("temporal")
+    state = State("temporal", "bus")
     desk = build_desk(
         settings, secrets, watching, storage, client,
         tokens=tokens,
@@ -62,6 +63,7 @@ async def build_invoker(settings: Settings, secrets: Secrets, on_failure: OnFail
             *desk.duties,
             tokens,
             watched_temporal(settings, client, address_of(settings), state, watching),
+            BusPulse(storage.bus, state, hindered=desk.hindered),
         ),
         driver=desk.driver,
         closing=(keyring.close, secrets.close, watching.traces.close),
