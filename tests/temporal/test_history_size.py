@@ -12,7 +12,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from bench.bare_temporal import STEPS, Ack, BareJob, Directive, Order, Result
-from tests.temporal.world import LiveWorld
+from tests.temporal.world import PATIENCE, LiveWorld
 
 ASKED = ("ACTIVITY_TASK_SCHEDULED", "WORKFLOW_EXECUTION_SIGNALED")
 DONE = {"WORKFLOW_TASK_SCHEDULED": "WORKFLOW_TASK_COMPLETED", ASKED[0]: "ACTIVITY_TASK_COMPLETED"}
@@ -60,7 +60,8 @@ async def _bare(world: LiveWorld) -> Counter[str]:
         job_id=queue, tenant_id="acme", request_type="THREE", input_uri="s3://in", output_uri="s3://out",
         steps=list(STEPS),
     )  # fmt: skip
-    async with Worker(world.client, task_queue=queue, workflows=[BareJob], activities=[publish]):
+    worker = Worker(world.client, task_queue=queue, workflows=[BareJob], activities=[publish])
+    async with asyncio.timeout(4 * PATIENCE), worker:
         handle = await world.client.start_workflow(BareJob.run, order, id=queue, task_queue=queue)
         for _ in STEPS:
             step = (await asked.get()).step_id
