@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,10 +33,44 @@ def lucius(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporalProcess
         yield made
 
 
-def submitted(lucius: TemporalProcesses) -> str:
+class Hooks:
+    """Somebody who hears webhooks: `JOB:TYPE` of each."""
+
+    def __init__(self) -> None:
+        self.heard: set[str] = set()
+        hears = self.heard
+
+        class Ear(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                told = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                hears.add(f"{told['data']['jobId']}:{told['type']}")
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """Nothing."""
+
+        self.server = ThreadingHTTPServer((HOST, 0), Ear)
+        self.url = f"http://{HOST}:{self.server.server_port}/"
+
+
+@pytest.fixture
+def hooks() -> Iterator[Hooks]:
+    """A receiver of webhooks on this machine."""
+    made = Hooks()
+    thread = threading.Thread(target=made.server.serve_forever)
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+    thread.join()
+
+
+def submitted(lucius: TemporalProcesses, **changes: Any) -> str:
     """The id of a new job."""
+    key = f"key-{next(_numbers)}"
     with lucius.calling() as caller:
-        status, answer = caller.post("/v1/orchestrate", valid(), idempotency_key=f"key-{next(_numbers)}")
+        status, answer = caller.post("/v1/orchestrate", valid(**changes), idempotency_key=key)
     assert status == 202, answer
     return str(answer["jobId"])
 
@@ -81,14 +120,27 @@ def test_a_job_goes_on_when_worker_and_invokers_come_back(lucius: TemporalProces
     succeeded(lucius, job_id)
 
 
-def test_one_invoker_is_enough(lucius: TemporalProcesses) -> None:
-    """While one of two invokers is away, the other does the work of both."""
+def test_one_invoker_is_enough(lucius: TemporalProcesses, hooks: Hooks) -> None:
+    """While one of two invokers is away, whichever, the other does the work of both: webhooks too."""
+    for name in ("invoker-1", "invoker-2"):
+        lucius.start_all()
+        lucius.kill(name)
+        told = f"{submitted(lucius, callback_urls=[hooks.url])}:lucius.job.succeeded"
+        await_that(partial(hooks.heard.__contains__, told), f"the webhook without {name}", 60.0)
     lucius.start_all()
-    lucius.kill("invoker-1")
+
+
+def test_commands_of_people_reach_the_invoker(lucius: TemporalProcesses) -> None:
+    """The API hands a cancellation to an invoker, even of a job whose workflow nobody drives."""
+    lucius.start_all()
+    lucius.kill("worker")
     try:
-        succeeded(lucius, submitted(lucius))
+        job_id = submitted(lucius)
+        with lucius.calling() as caller:
+            status, answer = caller.post(f"/v1/jobs/{job_id}:cancel", {})
+        assert (status, answer["state"]) == (200, "CANCELLED"), answer
     finally:
-        lucius.start("invoker-1")
+        lucius.start("worker")
 
 
 def test_a_process_of_the_wrong_kind_is_refused(lucius: TemporalProcesses) -> None:

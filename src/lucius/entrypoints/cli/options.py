@@ -32,4 +32,9 @@ Data = Annotated[
     typer.Option("--data", metavar="DIR", help="The data directory: LUCIUS_DATA, else ./data.",
                  show_default=False),
 ]  # fmt: skip
+Temporal = Annotated[
+    str | None,
+    typer.Option("--temporal", metavar="HOST:PORT", show_default=False,
+                 help="Where Temporal is: LUCIUS_TEMPORAL_ADDRESS, else 127.0.0.1:7233."),
+]  # fmt: skip
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -3,6 +3,7 @@
     access.py        who may call                   watching.py   what sees everything and changes nothing
     storage.py       ledger, bus, webhook log       driving.py    what moves jobs: relay, intakes, webhooks
     front.py         the HTTP API on any engine     local.py      services that come with the process
+    ground.py        what every API stands on       desk.py       the invoker, wherever it lives
     outbox.py        `lucius up`, `lucius api`: the engine that needs nothing else
     orchestrator.py  `lucius api` with Temporal     invoker.py    `lucius invoker`
     together.py      `lucius up` with Temporal: both in one process, server and worker beside it

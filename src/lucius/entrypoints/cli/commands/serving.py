@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lucius.entrypoints.cli.addresses import check_port, free_port, heed_eof
-from lucius.entrypoints.cli.options import Data
+from lucius.entrypoints.cli.options import Data, Temporal
 
 if TYPE_CHECKING:
     from lucius.runtime.bootstrap import Role
@@ -112,6 +112,7 @@ def api(
     port: Port = None,
     data: Data = None,
     engine: Engine = None,
+    temporal: Temporal = None,
     services: Annotated[str | None, typer.Option("--services", hidden=True)] = None,
     config: Config = None,
     files: Files = None,
@@ -122,6 +123,7 @@ def api(
         "port": port,
         "data": data,
         "engine": engine,
+        "temporal_address": temporal,
         "services": services,
         "config": config,
         "files_root": files,

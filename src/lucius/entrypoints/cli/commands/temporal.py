@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lucius.entrypoints.cli.addresses import check_port, free_port
-from lucius.entrypoints.cli.options import Data
+from lucius.entrypoints.cli.options import Data, Temporal
 
 if TYPE_CHECKING:
     from lucius.runtime.settings import Settings
-
-Temporal = Annotated[
-    str | None,
-    typer.Option("--temporal", metavar="HOST:PORT", show_default=False,
-                 help="Where Temporal is: LUCIUS_TEMPORAL_ADDRESS, else 127.0.0.1:7233."),
-]  # fmt: skip
 
 
 def invoker(
