@@ -94,8 +94,8 @@ class InvokerDesk:
             chance = Chance(lease_id=lease, spread=ask.spread)
             return self._change(job, decide(job, tick, self._clock(), chance))
 
-        change = await self._ledger.change(ask.job_id, judge)
-        return await self._published(change)
+        with self._publishing.awaited(ask.job_id):  # from here on: the relay is quicker than this answer
+            return await self._published(await self._ledger.change(ask.job_id, judge))
 
     async def attempt(self, minted: Attempted) -> Advanced:
         """Record one named attempt."""

@@ -7,6 +7,7 @@ asked is answered when the ledger knows: by then the clock of the ACK runs.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from lucius.core import commands as cmd
@@ -14,7 +15,7 @@ from lucius.core.states import RUNNING_JOB, StepState
 from lucius.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from lucius.core.job import Job
     from lucius.dispatch.relay import Relay
@@ -46,6 +47,19 @@ class Publishing:
         """Offer the open directives of these jobs to the bus."""
         return await self._relay.refetch(job_ids)
 
+    @contextlib.contextmanager
+    def awaited(self, job_id: str) -> Iterator[asyncio.Event]:
+        """Somebody waits for directives of this job: what the relay says of them is written at once."""
+        heard = asyncio.Event()
+        self._waiting.setdefault(job_id, set()).add(heard)
+        try:
+            yield heard
+        finally:
+            waiting = self._waiting[job_id]
+            waiting.discard(heard)
+            if not waiting:
+                del self._waiting[job_id]
+
     async def await_sent(self, job: Job) -> Job:
         """The job once nothing of it waits for the bus; raises `Unavailable` when that takes too long.
 
@@ -54,19 +68,13 @@ class Publishing:
         """
         if not _unsent(job):
             return job
-        heard = asyncio.Event()
-        self._waiting.setdefault(job.job_id, set()).add(heard)
         try:
-            async with asyncio.timeout(self._patience):
-                return await self._sent(job, heard)
+            with self.awaited(job.job_id) as heard:
+                async with asyncio.timeout(self._patience):
+                    return await self._sent(job, heard)
         except TimeoutError:
             message = f"The bus has not taken the directive of job {job.job_id} yet; it is being tried."
             raise Unavailable(message, code="BUS_UNAVAILABLE") from None
-        finally:
-            waiting = self._waiting[job.job_id]
-            waiting.discard(heard)
-            if not waiting:
-                del self._waiting[job.job_id]
 
     async def _sent(self, job: Job, heard: asyncio.Event) -> Job:
         while True:
