@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lucius.ports.duties import Duty
     from lucius.runtime.building.driving import Driver
     from lucius.runtime.process import Process
-    from lucius.telemetry.metrics import Metrics
 
 _LOOK = 0.01
 
@@ -33,11 +32,11 @@ async def work(process: Process) -> None:
         for run in process.background:
             group.create_task(_whole(run))
         for duty in process.duties:
-            group.create_task(_repeat(duty, process.metrics))
+            group.create_task(_repeat(duty, process))
         if isinstance(process, Lucius) and process.beside is not None:
             group.create_task(_stand_by(process.beside))
         if process.driver is not None:
-            await _drive(process.driver, process.metrics, group)
+            await _drive(process.driver, process, group)
         if isinstance(process, Lucius):
             if process.echo is not None:
                 group.create_task(process.echo.run())
@@ -61,27 +60,27 @@ async def _stand_by(beside: Beside) -> None:
         group.create_task(beside.worker.run())
 
 
-async def _drive(driver: Driver, metrics: Metrics, group: asyncio.TaskGroup) -> None:
+async def _drive(driver: Driver, process: Process, group: asyncio.TaskGroup) -> None:
     group.create_task(driver.relay.run(driver.note))
     for intake in driver.intakes:
         group.create_task(intake.run())
-    group.create_task(_lead(driver, metrics))
+    group.create_task(_lead(driver, process))
     if driver.recover is not None:
         report = await driver.recover()
         if report.acted:
             structlog.get_logger("lucius").info("open attempts published again", attempts=report.acted)
 
 
-async def _lead(driver: Driver, metrics: Metrics) -> None:
+async def _lead(driver: Driver, process: Process) -> None:
     """What one of several processes does, once it is the one."""
     await driver.leadership.won()
     async with asyncio.TaskGroup() as group:
         group.create_task(driver.sender.run())
         for duty in driver.led:
-            group.create_task(_repeat(duty, metrics))
+            group.create_task(_repeat(duty, process))
 
 
-async def _repeat(duty: Duty, metrics: Metrics) -> None:
+async def _repeat(duty: Duty, process: Process) -> None:
     """A duty round after round; one that cannot be done now is tried again next time, which is said once."""
     log = structlog.get_logger("lucius.duties").bind(duty=duty.name)
     hindered: str | None = None
@@ -89,14 +88,15 @@ async def _repeat(duty: Duty, metrics: Metrics) -> None:
         try:
             report = await duty.run_once()
         except LuciusError as error:
-            if error.code != hindered:
+            known = error.code == "TEMPORAL_UNAVAILABLE" and "temporal" in process.state.missed
+            if error.code != hindered and not known:  # that Temporal is away is said elsewhere, once
                 log.warning("duty put off", code=error.code, reason=error.message)
-            hindered = error.code
+                hindered = error.code
         else:
             if hindered is not None:
                 log.info("duty done again")
             hindered = None
-            metrics.observe_report(report)
+            process.metrics.observe_report(report)
             if report.more:
                 continue
         await nature.sleep(duty.interval)

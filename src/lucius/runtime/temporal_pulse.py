@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 AWAY = "Temporal does not answer; what it must be told is told later"
 _ASK = timedelta(seconds=2)
+_PATIENCE = 2
+"""Questions without answer before it is said: a server that starts beside us needs a moment."""
 
 
 class TemporalPulse:
@@ -32,22 +34,25 @@ class TemporalPulse:
         self._client = client
         self._state = state
         self._address = address
-        state.missed["temporal"] = "has not answered yet"
+        self._silent = 0
+        state.missed["temporal"] = AWAY
 
     async def run_once(self) -> Report:
         """Ask, and note what was answered."""
         from temporalio.service import RPCError
 
         log = structlog.get_logger("lucius.temporal")
-        before = self._state.missed.get("temporal")
         try:
             good = await self._client.service_client.check_health(timeout=_ASK)
         except (RPCError, RuntimeError):  # RuntimeError: no connection could be made
             good = False
-        if good and before is not None:
-            del self._state.missed["temporal"]
-            log.info("Temporal answers", address=self._address)
-        elif not good and before != AWAY:
+        if good:
+            if self._state.missed.pop("temporal", None) is not None:
+                log.info("Temporal answers", address=self._address)
+            self._silent = 0
+        else:
             self._state.missed["temporal"] = AWAY
-            log.warning("Temporal does not answer", address=self._address)
+            self._silent += 1
+            if self._silent == _PATIENCE:
+                log.warning("Temporal does not answer", address=self._address)
         return Report(duty=self.name)
