@@ -51,6 +51,8 @@ class Telling:
         job = decision.job
         signal = _of_reply(reply, decision, spread)
         if signal is None:
+            if _ended_a_cancel(decision):
+                await self._signals.nudge(job.job_id)
             return
         with self._within(job, reply.step_id, reply.attempt_no):
             heard = await self._signals.tell(job.job_id, signal)
@@ -75,6 +77,14 @@ class Telling:
             await self._signals.cancel(job_id)  # after the signal, which says why
         elif decision.job.terminal:
             await self._signals.nudge(job_id)
+
+
+def _ended_a_cancel(decision: Decision) -> bool:
+    """Whether it may be the reply that a cancellation waited for, once more.
+
+    A failure of a step that is being cancelled is not kept as its result, so the repeat is no duplicate.
+    """
+    return decision.verdict is Verdict.AFTER_TERMINAL and decision.job.state is JobState.CANCELLED
 
 
 def _of_reply(reply: cmd.Reply, decision: Decision, spread: float) -> msg.Signal | None:
