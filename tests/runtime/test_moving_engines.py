@@ -98,7 +98,7 @@ def lucius(tmp_path: Path) -> Iterator[Moving]:
 
 @pytest.mark.parametrize(("old", "new"), [("outbox", "temporal"), ("temporal", "outbox")])
 def test_open_jobs_go_on_with_the_other_engine(lucius: Moving, old: str, new: str) -> None:
-    """Jobs half done, or paused, are finished by the other engine; no step is done twice, none is given up."""
+    """Jobs half done, or paused, are finished by the other engine; no step is done twice, no attempt lost."""
     lucius.run(old, **ONLY_OCR)
     paused, waiting = lucius.paused("paused"), lucius.half_done("waiting")
     lucius.run(new)
