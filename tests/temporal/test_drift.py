@@ -163,6 +163,7 @@ async def test_a_lease_that_ran_out_while_the_worker_was_away(world: LiveWorld) 
     world.worker_back(cached=0)  # what it had cached would be kept for it for ten seconds
     job = await world.opened(steps=protocol(quick("ocr")))
     await world.acked(await world.take())
+    await world.in_step(job)  # else the worker might take a task along
     await world.worker_away()
     overdue = world.overdue()
     nudged = 0

@@ -68,6 +68,22 @@ async def test_a_cancelled_run_stays_the_last_one(brief: LiveWorld) -> None:
     assert (await brief.counts(job))["WORKFLOW_EXECUTION_CONTINUED_AS_NEW"] == 0
 
 
+async def test_a_cancellation_in_temporal_is_not_lost_between_runs(brief: LiveWorld) -> None:
+    """One that comes together with the signal that makes a run too long is the run's, and is passed on."""
+    job = await brief.opened(steps=protocol("a", "b"))
+    directive = await brief.take()
+    await brief.acked(directive)
+    await brief.in_step(job)
+    await brief.worker_away()
+    for _ in range(25):
+        await brief.signals.nudge(job.job_id)
+    await brief.run(job).cancel()
+    brief.worker_back()
+    await brief.until(job, lambda job: job.state is JobState.CANCELLING)
+    await brief.report(directive)
+    assert (await brief.ended(job)).status is WorkflowExecutionStatus.CANCELED
+
+
 def test_a_doubt_goes_along() -> None:
     """A run that disagrees with the ledger and is followed by a fresh one leaves it the question."""
     story = Story().published().acked()

@@ -101,12 +101,7 @@ async def test_a_run_that_knows_too_much_believes_the_ledger(world: LiveWorld) -
     directive = await world.take()
     lie = msg.Told(version=1_000, state=JobState.SUCCEEDED, at=world.clock())
     await world.signals.tell(job.job_id, _result(directive, lie, lease_id="0" * 32))
-
-    async def believes() -> bool:
-        known: msg.Start = await world.run(job).query("standing", result_type=msg.Start)
-        return known.standing.version == (await world.row(job)).version
-
-    await world.poll(believes, "the run to know what the ledger knows")
+    await world.in_step(job)
     assert (await world.counts(job))["ACTIVITY_TASK_SCHEDULED"] == 2
     await world.report(directive)
     assert (await world.ended(job)).status is COMPLETED

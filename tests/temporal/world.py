@@ -26,7 +26,7 @@ from lucius.core.protocol import StepRecipe
 from lucius.engines.temporal.drift import Overdue
 from lucius.engines.temporal.engine import TemporalEngine
 from lucius.engines.temporal.left_open import LeftOpen
-from lucius.engines.temporal.messages import Outcome
+from lucius.engines.temporal.messages import Outcome, Start
 from lucius.engines.temporal.starting import WorkflowStarts
 from lucius.engines.temporal.worker import build_worker
 from lucius.testing.jobs import Hand, recipe
@@ -151,6 +151,15 @@ class LiveWorld(TemporalWorld):
         while not await asked():
             assert time.monotonic() < deadline, f"waited in vain for: {what}"
             await asyncio.sleep(0.02)
+
+    async def in_step(self, job: Job) -> None:
+        """Wait until the run knows what the ledger knows."""
+
+        async def same() -> bool:
+            known: Start = await self.run(job).query("standing", result_type=Start)
+            return known.standing.version == (await self.row(job)).version
+
+        await self.poll(same, "the run to know what the ledger knows")
 
     async def set_back(self, job: Job) -> None:
         """What `temporal workflow reset` does, to the end of the first workflow task."""

@@ -58,12 +58,13 @@ class JobWorkflow:
         """Until the job is over."""
         pilot = self._pilot
         while not pilot.over:
-            if self._call is None and pilot.wants(_now()):
+            if self._wants():
                 self._call = asyncio.create_task(self._advance())
             self._set_timer()
-            await self._stir()
+            answered = await self._stir()
             self._show()
-            if self._too_long() and not pilot.over:
+            # With an answer, never with a signal: a cancellation that came along is only seen after signals.
+            if answered and self._too_long() and not pilot.over:
                 workflow.continue_as_new(pilot.restart())
         return await self._end()
 
@@ -90,8 +91,11 @@ class JobWorkflow:
         """Whether a question is on its way or about to be."""
         return self._call is not None or self._pilot.wants(_now())
 
-    async def _stir(self) -> None:
-        """Wait until there is something to do. A cancellation from outside is passed on, once."""
+    async def _stir(self) -> bool:
+        """Wait until there is something to do; True: a question was answered.
+
+        A cancellation from outside is passed on, once.
+        """
         try:
             await workflow.wait_condition(self._stirred)
         except asyncio.CancelledError:
@@ -104,15 +108,17 @@ class JobWorkflow:
             call.result()  # whatever went wrong in there goes wrong here
         if self._timer is not None and self._timer.done():
             self._timer = None
+        return call is not None and self._call is None
+
+    def _wants(self) -> bool:
+        return self._call is None and (self._pilot.wants(_now()) or self._too_long())
 
     def _stirred(self) -> bool:
         if self._pilot.over or (self._timer is not None and self._timer.done()):
             return True
-        if self._too_long() or self._status != JOB_STATUS[self._pilot.job.state]:
+        if self._status != JOB_STATUS[self._pilot.job.state]:
             return True
-        if self._call is not None:
-            return self._call.done()
-        return self._pilot.wants(_now())
+        return self._call.done() if self._call is not None else self._wants()
 
     async def _advance(self) -> None:
         chance = Chance(lease_id=workflow.uuid4().hex, spread=workflow.random().random())
@@ -153,7 +159,7 @@ class JobWorkflow:
 
     def _too_long(self) -> bool:
         """Whether a fresh run should go on. Not once cancelled: with the run Temporal forgets that."""
-        return workflow.info().is_continue_as_new_suggested() and self._call is None and not self._cancelled
+        return workflow.info().is_continue_as_new_suggested() and not self._cancelled
 
     def _summary(self, question: Advance) -> str:
         for step in self._pilot.job.steps:
