@@ -38,6 +38,7 @@ from temporalio.service import RPCError
 from lucius.core.events import AttemptCreated, Event
 from lucius.core.job import Job, standing
 from lucius.core.promises import check_history
+from lucius.core.states import JobState
 from lucius.engines.temporal.messages import FAILED, Outcome
 from lucius.testing.engines import EngineHarness
 
@@ -133,8 +134,8 @@ async def _ending(client: Client, job: Job) -> str:
     except WorkflowFailureError as failure:
         return await _failed(handle, failure, job)
     # Not the version: replies that came later are events of the row, and the workflow was closed by then.
-    same = outcome.final_output == job.final_output
-    return outcome.state.value if same else f"completed with {outcome}"
+    well = outcome.state is JobState.SUCCEEDED and outcome.final_output == job.final_output
+    return outcome.state.value if well else f"completed with {outcome}"
 
 
 async def _failed(handle: WorkflowHandle[Any, Any], failure: WorkflowFailureError, job: Job) -> str:
