@@ -65,10 +65,10 @@ class Pilot:
             return
         decision = decide(self.job, command, told.at, Chance(lease_id="", spread=told.spread))
         self.job = replace(decision.job, version=told.version)
+        agrees = decision.verdict is Verdict.ACCEPTED and decision.job.state is told.state
         unheard = told.version != decision.job.version and _others_at_work(decision.job, command)
-        self._disputed = (
-            unheard or decision.verdict is not Verdict.ACCEPTED or decision.job.state is not told.state
-        )
+        # A doubt stays until the ledger has answered it, unless there is nothing left to do.
+        self._disputed = not agrees or ((self._disputed or unheard) and not decision.job.terminal)
         self._rest = self._quiet_until = 0  # what is new is no reason to go on resting
 
     def wants(self, now: int) -> bool:
