@@ -16,6 +16,7 @@ def slim_order(order: Order) -> Order:
     return replace(
         order, payload={}, input_ref={}, workspace_ref={}, extensions={}, callback_urls=(),
         protocol=_slim_protocol(order.protocol), idempotency_key=None,
+        inherited=tuple(replace(result, artifacts=()) for result in order.inherited),
     )  # fmt: skip
 
 
