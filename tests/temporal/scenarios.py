@@ -35,7 +35,7 @@ async def retry(world: LiveWorld) -> Job:
 
 async def ack_timeout(world: LiveWorld) -> Job:
     """Nobody answers the first directive; the lease of the second runs out; the third is answered."""
-    job = await world.opened(steps=protocol(quick("ocr")))
+    job = await world.opened(steps=protocol(quick("ocr", ack_timeout=300)))
     await world.take()
     await world.acked(await world.take())
     await world.until(job, lambda job: job.steps[0].state is StepState.FAILED_RETRY)

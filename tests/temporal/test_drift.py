@@ -128,6 +128,7 @@ async def test_an_open_workflow_of_a_job_that_is_over_ends(world: LiveWorld) -> 
     """The ledger ended the job and nobody could be told: the list of the open shows it, and it ends too."""
     job = await world.opened(steps=protocol("ocr"))
     await world.take()
+    await world.in_step(job)  # it waits, and would not find out
     await world.desk._apply(job.job_id, cmd.GiveUp(reason="untold"))
     assert await _left_open(world) == 1
     ended = await world.ended(job)
@@ -138,6 +139,7 @@ async def test_an_open_workflow_of_a_cancelled_job_is_cancelled(world: LiveWorld
     """A cancellation that was lost on its way to Temporal arrives after all."""
     job = await world.opened(steps=protocol("ocr"))
     await world.take()
+    await world.in_step(job)  # it waits, and would not find out
     await world.desk._apply(job.job_id, cmd.Cancel(force=True))
     assert await _left_open(world) == 1
     assert (await world.ended(job)).status is WorkflowExecutionStatus.CANCELED

@@ -97,7 +97,7 @@ async def test_a_cancelled_pause_ends_on_both_sides(world: LiveWorld) -> None:
 
 async def test_a_terminated_workflow_ends_its_job(world: LiveWorld) -> None:
     """Nothing runs when a workflow is terminated; the drift check finds the due row and gives it up."""
-    job = await world.opened(steps=protocol(quick("ocr")))
+    job = await world.opened(steps=protocol(quick("ocr", ack_timeout=300)))
     await world.take()
     await world.run(job).terminate("by hand")
     await _ended_by_drift(world, job, "was terminated")
@@ -105,9 +105,9 @@ async def test_a_terminated_workflow_ends_its_job(world: LiveWorld) -> None:
 
 async def test_a_workflow_that_took_too_long_ends_its_job(tmp_path: Path, client: Client) -> None:
     """Temporal's own timeout runs no code either; the row is given up with that reason."""
-    world = LiveWorld(tmp_path / "ledger.db", client, execution_timeout=timedelta(seconds=1))
+    world = LiveWorld(tmp_path / "ledger.db", client, execution_timeout=timedelta(seconds=2))
     await world.start()
-    job = await world.opened(steps=protocol(quick("ocr", lease=1_500)))
+    job = await world.opened(steps=protocol(quick("ocr", lease=2_500)))
     await world.acked(await world.take())
     assert (await world.ended(job)).status is WorkflowExecutionStatus.TIMED_OUT
     await _ended_by_drift(world, job, "timed out")

@@ -36,13 +36,13 @@ from tests.engines.temporal_world import TemporalWorld
 PATIENCE = 30.0
 """Seconds after which a test has waited in vain; it ends by an event, never by this."""
 QUICK: dict[str, Any] = {
-    "ack_timeout": 300,
+    "ack_timeout": 10_000,
     "lease": 600,
     "ack_backoff": (100,),
     "execution_backoff": (100,),
     "publish_backoff": (100,),
 }
-"""Times of a step that a test can wait for."""
+"""Times of a step that a test can wait for; a service is only late to answer where a test wants it to be."""
 
 
 class Wall(Hand):
