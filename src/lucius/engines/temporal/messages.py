@@ -41,6 +41,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: JobState
     at: int
     spread: float = 0.5
+    again: bool = False
+    """The ledger knew it already: whoever finds it new has missed something."""
 
 
 class StepAck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -65,7 +65,8 @@ class Pilot:
             return
         decision = decide(self.job, command, told.at, Chance(lease_id="", spread=told.spread))
         self.job = replace(decision.job, version=told.version)
-        agrees = decision.verdict is Verdict.ACCEPTED and decision.job.state is told.state
+        accepted = decision.verdict is Verdict.ACCEPTED and not told.again
+        agrees = accepted and decision.job.state is told.state
         unheard = told.version != decision.job.version and _others_at_work(decision.job, command)
         # A doubt stays until the ledger has answered it, unless there is nothing left to do.
         self._disputed = not agrees or ((self._disputed or unheard) and not decision.job.terminal)

@@ -106,4 +106,5 @@ def _of_reply(reply: cmd.Reply, decision: Decision, spread: float) -> msg.Signal
 
 def _told(decision: Decision, spread: float) -> msg.Told:
     job = decision.job
-    return msg.Told(version=job.version, state=job.state, at=job.updated_at, spread=spread)
+    again = decision.verdict is Verdict.DUPLICATE
+    return msg.Told(version=job.version, state=job.state, at=job.updated_at, spread=spread, again=again)
