@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 BEGUN = 30_000
 """Milliseconds a job that has begun may be overdue before its workflow is looked for."""
+WAITING = 10_000
+"""Milliseconds a job may wait to begin: while workers have more to do than they can, starts are not lost."""
 
 
 class LostStarts:
@@ -35,12 +37,15 @@ class LostStarts:
         starts: Starts,
         *,
         clock: Callable[[], int],
+        patience: int = 0,
         interval: float = 2.0,
         page: int = 200,
     ) -> None:
+        """`patience`: milliseconds after which a job that has not begun counts as not started."""
         self._ledger = ledger
         self._starts = starts
         self._clock = clock
+        self._patience = patience
         self.interval = interval
         self._page = page
         self._resting = Resting(first=5_000, longest=600_000)
@@ -62,4 +67,4 @@ class LostStarts:
     def _due(self, job: Job, now: int) -> bool:
         """What never began is started soon; what did has a workflow, almost always."""
         due = due_at(job)
-        return due is not None and due <= now - (BEGUN if job.attempts_total else 0)
+        return due is not None and due <= now - (BEGUN if job.attempts_total else self._patience)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lucius.adapters.invokers.http import HttpInvoker
 from lucius.adapters.observed_invoker import ObservedInvoker
 from lucius.engines.temporal.engine import TemporalEngine
-from lucius.engines.temporal.lost_starts import LostStarts
+from lucius.engines.temporal.lost_starts import WAITING, LostStarts
 from lucius.engines.temporal.ownership import CreateOnly
 from lucius.runtime import nature
 from lucius.runtime.building.ground import break_ground
@@ -43,7 +43,7 @@ async def build_orchestrator(settings: Settings, secrets: Secrets, on_failure: O
         TemporalEngine(ledger, starts, asking, tell=deliveries_for),
         ledger,
         duties=(
-            LostStarts(ledger, starts.for_repairs(), clock=nature.now_ms),
+            LostStarts(ledger, starts.for_repairs(), clock=nature.now_ms, patience=WAITING),
             watched_temporal(settings, client, address_of(settings), ground.state, watching),
             BusPulse(ground.storage.bus, ground.state),
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucius.engines.temporal.engine import TemporalEngine
-from lucius.engines.temporal.lost_starts import LostStarts
+from lucius.engines.temporal.lost_starts import WAITING, LostStarts
 from lucius.engines.temporal.ownership import CreateOnly
 from lucius.runtime import nature
 from lucius.runtime.building.desk import build_desk, build_door
@@ -56,7 +56,7 @@ async def build_together(settings: Settings, secrets: Secrets, on_failure: OnFai
         TemporalEngine(ledger, starts, desk.invoker, tell=deliveries_for, waiting=waiting),
         ledger,
         duties=(
-            LostStarts(ledger, starts.for_repairs(), clock=nature.now_ms),
+            LostStarts(ledger, starts.for_repairs(), clock=nature.now_ms, patience=WAITING),
             *desk.duties,
             watched_temporal(settings, client, address, ground.state, watching),
         ),
