@@ -34,12 +34,15 @@ import msgspec
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from lucius.core.events import AttemptCreated, Event
 from lucius.core.job import Job, standing
 from lucius.core.promises import check_history
 from lucius.core.states import JobState
+from lucius.engines.temporal.converter import DATA_CONVERTER
 from lucius.engines.temporal.messages import FAILED, Outcome
+from lucius.engines.temporal.workflow import JobWorkflow
 from lucius.testing.engines import EngineHarness
 
 CLOSES_WITHIN = 60.0
@@ -114,7 +117,21 @@ async def endings(client: Client, jobs: Sequence[Job], unborn: set[str]) -> list
             right.add(NONE)
         if how not in right:
             wrong.append(f"job {number} is {job.state} ({job.error}) and its workflow: {how}")
+        elif how != NONE:
+            wrong += [f"job {number}: {why}" for why in await _unlike_itself(client, job)]
     return wrong
+
+
+async def _unlike_itself(client: Client, job: Job) -> list[str]:
+    """Why a workflow would not do again what it did, if so: a worker that takes it over must."""
+    history = await client.get_workflow_handle(job.job_id).fetch_history()
+    replayer = Replayer(
+        workflows=[JobWorkflow],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        data_converter=DATA_CONVERTER,
+    )
+    failure = (await replayer.replay_workflow(history, raise_on_replay_failure=False)).replay_failure
+    return [] if failure is None else [f"its history cannot be replayed: {failure}"]
 
 
 async def _ending(client: Client, job: Job) -> str:
