@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fcntl import ioctl
 from io import StringIO
 from pathlib import Path
@@ -25,7 +25,10 @@ from rich.text import Text
 from lucius import sdk
 from lucius.entrypoints.cli.child import await_ready, serving, stop_child
 from lucius.entrypoints.cli.commands.serving import free_port
+from lucius.runtime.temporal_server import binary
 from lucius.services.documents import REPORT, image_pdf, report_pdf
+from lucius.testing.processes import Server
+from lucius.testing.temporal import temporal_server
 
 PICTURES = Path(__file__).parent / "pictures"
 WIDTH = 96
@@ -75,13 +78,16 @@ class Screen:
 
 
 def filmed(
-    arguments: list[str], environment: dict[str, str], enough: Callable[[str], bool] | None = None
+    arguments: list[str],
+    environment: dict[str, str],
+    enough: Callable[[str], bool] | None = None,
+    program: Sequence[str] = PROGRAM,
 ) -> str:
     """What stands on the terminal when the command is over, or when there is enough to see."""
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 60, WIDTH, 0, 0))
     child = subprocess.Popen(  # noqa: S603
-        [*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        [*program, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
     )
     os.close(theirs)
     screen, shown = Screen(), ""
@@ -115,6 +121,7 @@ def main() -> None:
     """Make all of them."""
     echo_pictures()
     reference_pictures()
+    temporal_pictures()
 
 
 def reference_pictures() -> None:
@@ -139,6 +146,28 @@ def reference_pictures() -> None:
                 f"lucius output {newest.job_id[:8]}…",
                 filmed(["output", newest.job_id], environment),
             )
+
+
+def temporal_pictures() -> None:
+    """A job on the temporal engine: as Lucius tells it, and as Temporal lists it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
+    environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    look = ["workflow", "list", "--query", 'LuciusTenant = "acme"']
+    with tempfile.TemporaryDirectory() as made, temporal_server(Path(made).resolve()) as temporal:
+        home = Path(made).resolve()
+        told = {"LUCIUS_TEMPORAL_ADDRESS": temporal.address, "LUCIUS_WORKSPACE_ROOT": "s3://lucius-workspace"}
+        options = ("--engine", "temporal", "--echo-delay", "0.9")
+        with Server(home, *options, environment=told) as server:
+            server.start()
+            environment |= {"LUCIUS_URL": f"http://127.0.0.1:{server.port}"}
+            environment |= {"TEMPORAL_ADDRESS": temporal.address}
+            filmed(["submit", "s3://bucket/contract.pdf", "--tenant", "acme", "--wait"], environment)
+            with sdk.Client(environment["LUCIUS_URL"]) as client:
+                (newest,) = client.send(sdk.jobs.listing(limit=1)).jobs
+            story = filmed(["events", newest.job_id], environment)
+            listed = filmed(look, environment, program=[str(binary())])
+    asked = f"\x1b[1;32m$ \x1b[0;1mtemporal workflow list --query '{look[-1]}'\x1b[0m"
+    draw("temporal", f"lucius events {newest.job_id[:8]}…", f"{story.rstrip()}\n\n{asked}\n{listed}")
 
 
 def echo_pictures() -> None:
