@@ -16,11 +16,12 @@ import lucius
 from tests.cores import share
 from tests.planted.catalogue import CATALOGUE, SIMULATION, Plant
 from tests.planted.sdk_catalogue import SCHEDULES, SDK_CATALOGUE
+from tests.planted.temporal_catalogue import TEMPORAL, TEMPORAL_CATALOGUE
 
 SOURCE = Path(lucius.__file__).parent
 ROOT = Path(__file__).parents[2]
 LONGEST = 120.0
-PLANTS = CATALOGUE + SDK_CATALOGUE
+PLANTS = CATALOGUE + SDK_CATALOGUE + TEMPORAL_CATALOGUE
 SURROUNDINGS = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "LUCIUS_TEST_PATIENCE": "8",
@@ -73,7 +74,7 @@ def test_a_planted_bug_is_noticed(plant: Plant, trials: dict[Plant, Future[tuple
     assert caught, f"nobody noticed: {said}"
 
 
-@pytest.mark.parametrize("search", [SIMULATION, SCHEDULES], ids=["lucius", "services"])
+@pytest.mark.parametrize("search", [SIMULATION, SCHEDULES, TEMPORAL], ids=["lucius", "services", "temporal"])
 def test_the_code_without_a_bug_passes(tmp_path: Path, search: tuple[str, ...]) -> None:
     """The copy itself is not what is noticed: without a plant the same seeds find nothing."""
     caught, said = noticed(None, tmp_path, (*search[:-1], "200"))

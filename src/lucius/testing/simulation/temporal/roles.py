@@ -17,6 +17,7 @@ from lucius.engines.temporal.left_open import LeftOpen
 from lucius.engines.temporal.lost_starts import LostStarts
 from lucius.engines.temporal.signalling import WorkflowSignals
 from lucius.engines.temporal.starting import WorkflowStarts
+from lucius.errors import Unavailable
 from lucius.testing.jobs import render
 from lucius.testing.simulation.loop import nap
 from lucius.testing.simulation.temporal.client import Client
@@ -92,7 +93,12 @@ class InvokerProcess(Process):
     async def report(self, tenant_id: str, job_id: str, reply: Reply) -> Answer:
         """As the desk, watched: when it answers, the reply is about to be settled."""
         driven = self._world.server.driven(job_id)
-        answer = await self.desk.report(tenant_id, job_id, reply)
+        try:
+            answer = await self.desk.report(tenant_id, job_id, reply)
+        except Unavailable:
+            if self._world.plan.plain:
+                self._world.watch.note(f"E5 {job_id}: a reply cannot be settled although all is up")
+            raise
         counted = answer.verdict in (Verdict.ACCEPTED, Verdict.DUPLICATE)
         if counted and driven and self._world.server.driven(job_id):
             self._world.watch.settling(job_id, reply)
