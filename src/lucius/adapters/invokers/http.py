@@ -35,7 +35,7 @@ T = TypeVar("T")
 class HttpInvoker:
     """Asks the invoker at `urls`, or one of several separated by commas. Times are seconds."""
 
-    def __init__(self, urls: str, token: str, *, timeout: float = 30.0, connect_timeout: float = 2.0) -> None:
+    def __init__(self, urls: str, token: str, *, timeout: float = 7.0, connect_timeout: float = 2.0) -> None:
         self._replicas = Replicas(urls, token, timeout=timeout, connect_timeout=connect_timeout)
 
     async def advance(self, ask: Advance) -> Advanced:

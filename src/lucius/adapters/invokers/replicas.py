@@ -1,12 +1,15 @@
 """Whom to ask: invokers take turns, and one that does not listen or is about to end is passed over.
 
-State: a pool of connections, and whose turn it is. Only what certainly was not begun is asked of the next
-one: a connection that could not be made, or a refusal with DRAINING. An answer that is lost on the way is
-`Unavailable`, for it may have been done; every call of the invoker is safe to repeat, so the caller may.
+State: a pool of connections, whose turn it is, and who was silent. Only what certainly was not begun is
+asked of the next one: a connection that could not be made, or a refusal with DRAINING. An answer that is
+lost on the way is `Unavailable`, for it may have been done; every call of the invoker is safe to repeat, so
+the caller may. Who took a call and did not answer in time comes last for a while, then gets one call to show
+that it is back: one that stands still would else keep every second caller waiting.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import ssl
 from typing import TypeVar
@@ -23,6 +26,8 @@ T = TypeVar("T")
 _TOKEN = re.compile(r"[!-~]{1,512}")
 _POOL = httpx2.Limits(max_connections=100, max_keepalive_connections=50, keepalive_expiry=4.0)
 """Connections idle for longer are closed from here: servers close theirs after 5 s, often just as we ask."""
+REST = 10.0
+"""Seconds for which nobody asks an invoker first that did not answer in time."""
 _TRACE = TraceContextTextMapPropagator()
 
 
@@ -39,6 +44,7 @@ class Replicas:
                 code="BAD_INVOKER_TOKEN",
             )
         self._turn = 0
+        self._silent: dict[str, float] = {}
         self._http = httpx2.AsyncClient(
             headers={"Authorization": f"Bearer {token}", "User-Agent": "lucius"},
             timeout=httpx2.Timeout(timeout, connect=connect_timeout),
@@ -50,9 +56,8 @@ class Replicas:
 
     async def ask(self, path: str, body: bytes, shape: type[T]) -> T:
         """The answer of the first invoker that takes the call; raises what it raised."""
-        self._turn = first = (self._turn + 1) % len(self._urls)
         missed: Unavailable | None = None
-        for url in (*self._urls[first:], *self._urls[:first]):
+        for url in self._in_turn():
             try:
                 return await self._post(url, path, body, shape)
             except _NotBegunError as error:
@@ -64,6 +69,17 @@ class Replicas:
         """Let go of the connections."""
         await self._http.aclose()
 
+    def _in_turn(self) -> list[str]:
+        """All of them, those at rest last. The one whose rest is over rests on while it is being tried."""
+        self._turn = first = (self._turn + 1) % len(self._urls)
+        urls = [*self._urls[first:], *self._urls[:first]]
+        if self._silent:
+            now = asyncio.get_running_loop().time()
+            urls.sort(key=lambda url: self._silent.get(url, now) > now)
+            if urls[0] in self._silent:
+                self._silent[urls[0]] = now + REST
+        return urls
+
     async def _post(self, url: str, path: str, body: bytes, shape: type[T]) -> T:
         headers = {"Content-Type": "application/json"}
         _TRACE.inject(headers)
@@ -72,9 +88,12 @@ class Replicas:
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise _NotBegunError(away(url, "no connection can be made")) from error
         except httpx2.TimeoutException as error:
+            if not isinstance(error, httpx2.PoolTimeout):  # that one is about us
+                self._silent[url] = asyncio.get_running_loop().time() + REST
             raise away(url, "it does not answer in time") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise away(url, f"the connection is lost ({type(error).__name__})") from error
+        self._silent.pop(url, None)
         try:
             return judged(response, shape, url)
         except Unavailable as error:
