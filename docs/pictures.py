@@ -24,10 +24,9 @@ from rich.text import Text
 
 from lucius import sdk
 from lucius.entrypoints.cli.child import await_ready, serving, stop_child
-from lucius.entrypoints.cli.commands.serving import free_port
 from lucius.runtime.temporal_server import binary
 from lucius.services.documents import REPORT, image_pdf, report_pdf
-from lucius.testing.processes import Server
+from lucius.testing.processes import Server, free_port
 from lucius.testing.temporal import temporal_server
 
 PICTURES = Path(__file__).parent / "pictures"
