@@ -82,7 +82,9 @@ async def test_a_healthy_lucius_has_no_drift(api: World) -> None:
 async def test_drift_is_found_when_counts_and_rows_differ(api: World) -> None:
     """A count that no row explains is told with both figures."""
     await api.submit()
-    api.lucius.ledger.tally.by_state["acme", "IN_PROGRESS"] += 3
+    ledger = api.lucius.ledger
+    assert isinstance(ledger, SqliteLedger)
+    ledger.tally.by_state["acme", "IN_PROGRESS"] += 3
     found = (await api.get("/v1/admin/drift")).json()
     (wrong,) = [check for check in found["checks"] if not check["ok"]]
     assert (found["ok"], wrong["name"]) == (False, "counts_match_rows")

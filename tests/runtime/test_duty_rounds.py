@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from lucius.errors import Unavailable
 from lucius.ports.duties import Report
 from lucius.runtime.at_work import _repeat
+from lucius.runtime.state import State
 from lucius.telemetry.metrics import Metrics
 
 
@@ -40,7 +41,7 @@ async def test_a_duty_that_is_hindered_says_so_once() -> None:
     away, done = Unavailable("away", code="TEMPORAL_UNAVAILABLE"), Report(duty="scripted", acted=1)
     duty, metrics = Script(done, away, away, away, done, done), Metrics(clock=lambda: 7, version="1")
     with capture_logs() as lines:
-        working = asyncio.create_task(_repeat(duty, metrics))
+        working = asyncio.create_task(_repeat(duty, metrics, State()))
         await asyncio.wait_for(duty.through.wait(), 30)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)

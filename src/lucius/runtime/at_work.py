@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from lucius.ports.duties import Duty
     from lucius.runtime.building.driving import Driver
     from lucius.runtime.process import Process
+    from lucius.runtime.state import State
+    from lucius.telemetry.metrics import Metrics
 
 _LOOK = 0.01
 
@@ -32,7 +34,7 @@ async def work(process: Process) -> None:
         for run in process.background:
             group.create_task(_whole(run))
         for duty in process.duties:
-            group.create_task(_repeat(duty, process))
+            group.create_task(_repeat(duty, process.metrics, process.state))
         if isinstance(process, Lucius) and process.beside is not None:
             group.create_task(_stand_by(process.beside))
         if process.driver is not None:
@@ -77,10 +79,10 @@ async def _lead(driver: Driver, process: Process) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(driver.sender.run())
         for duty in driver.led:
-            group.create_task(_repeat(duty, process))
+            group.create_task(_repeat(duty, process.metrics, process.state))
 
 
-async def _repeat(duty: Duty, process: Process) -> None:
+async def _repeat(duty: Duty, metrics: Metrics, state: State) -> None:
     """A duty round after round; one that cannot be done now is tried again next time, which is said once."""
     log = structlog.get_logger("lucius.duties").bind(duty=duty.name)
     hindered: str | None = None
@@ -88,7 +90,7 @@ async def _repeat(duty: Duty, process: Process) -> None:
         try:
             report = await duty.run_once()
         except LuciusError as error:
-            known = error.code == "TEMPORAL_UNAVAILABLE" and "temporal" in process.state.missed
+            known = error.code == "TEMPORAL_UNAVAILABLE" and "temporal" in state.missed
             if error.code != hindered and not known:  # that Temporal is away is said elsewhere, once
                 log.warning("duty put off", code=error.code, reason=error.message)
                 hindered = error.code
@@ -96,7 +98,7 @@ async def _repeat(duty: Duty, process: Process) -> None:
             if hindered is not None:
                 log.info("duty done again")
             hindered = None
-            process.metrics.observe_report(report)
+            metrics.observe_report(report)
             if report.more:
                 continue
         await nature.sleep(duty.interval)
