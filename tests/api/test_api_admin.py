@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lucius.adapters.ledgers.sqlite import SqliteLedger
 from tests.api.world import World, configured, problem, world
 
 
