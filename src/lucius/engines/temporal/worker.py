@@ -23,6 +23,9 @@ SANDBOX = SandboxedWorkflowRunner(
     restrictions=SandboxRestrictions.default.with_passthrough_modules("lucius", "msgspec")
 )
 
+TASKS = 16
+"""Workflow tasks in hand at a time; the others wait in Temporal, where no clock runs against them."""
+
 
 def build_worker(
     client: Client,
@@ -45,6 +48,9 @@ def build_worker(
         workflows=[JobWorkflow],
         activities=InvokerActivities(invoker).all(),
         workflow_runner=SANDBOX,
+        # One interpreter runs them in turn. What it took and cannot finish in time is done again from the
+        # start: a worker that takes a hundred at once on a busy machine ends by finishing none.
+        max_concurrent_workflow_tasks=TASKS,
         max_concurrent_activities=concurrency,
         max_cached_workflows=cached,
         # How long a workflow waits for a worker that knows it and has died.
