@@ -9,6 +9,7 @@ import asyncio
 import dataclasses
 import signal
 import sys
+from datetime import timedelta
 
 import httpx2
 import uvloop
@@ -51,6 +52,7 @@ async def work(port: int, address: str, task_queue: str) -> None:
             workflow_runner=SANDBOX,
             max_concurrent_activities=100,
             max_cached_workflows=1_000,
+            sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
         )
         async with worker:
             await stop.wait()
