@@ -16,7 +16,7 @@ from lucius.ports.duties import Report
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from temporalio.client import Client
+    from temporalio.client import Client, WorkflowExecution
 
     from lucius.engines.temporal.closing import Closing
     from lucius.engines.temporal.talking import Signals
@@ -58,16 +58,17 @@ class LeftOpen:
         self.interval = interval
         self._page = page
         self._since = 0
+        self._before: datetime | None = None
+        """Open workflows that began later were looked at; None: the next round begins with the newest."""
         self._ours = f'WorkflowType = "{WORKFLOW}"' + (
             f' AND TaskQueue = "{task_queue}"' if task_queue else ""
         )
 
     async def run_once(self) -> Report:
-        """Both lists, bounded."""
+        """A page of the open ones, and all that closed since the last round."""
         found: Counter[str] = Counter()
         now = self._clock()
-        open_query = f'{self._ours} AND ExecutionStatus = "Running"'
-        async for job_id in self._listed(f"{open_query} AND StartTime < '{_time(now - self._grace)}'"):
+        async for job_id in self._open_ones(now):
             job = await self._ledger.job(job_id)
             found["open"] += 1
             if job is None or (job.completed_at is not None and job.completed_at < now - self._grace):
@@ -76,18 +77,29 @@ class LeftOpen:
                 found["left_open"] += await tell(job_id)
         since = self._since or now - 24 * 3_600_000
         ended = f'{self._ours} AND ExecutionStatus != "Running" AND ExecutionStatus != "Completed"'
-        async for job_id in self._listed(f"{ended} AND CloseTime > '{_time(since)}'"):
-            job = await self._ledger.job(job_id)
+        async for execution in self._listed(f"{ended} AND CloseTime > '{_time(since)}'", None):
+            job = await self._ledger.job(execution.id)
             if job is not None and not job.terminal:
-                found["closed"] += await self._closing.close(job_id) is not None
+                found["closed"] += await self._closing.close(job.job_id) is not None
         self._since = now - int(OVERLAP * self.interval * 1000)
         acted = found["left_open"] + found["closed"]
         return Report(duty=self.name, acted=acted, details=dict(found))
 
-    async def _listed(self, query: str) -> AsyncIterator[str]:
+    async def _open_ones(self, now: int) -> AsyncIterator[str]:
+        """One page of them, newest first; the next round goes on where this one ended."""
+        before = self._before.isoformat() if self._before is not None else _time(now - self._grace)
+        query = f"{self._ours} AND ExecutionStatus = \"Running\" AND StartTime < '{before}'"
+        self._before, seen = None, 0
+        async for execution in self._listed(query, self._page):
+            yield execution.id
+            seen += 1
+            if seen == self._page:
+                self._before = execution.start_time
+
+    async def _listed(self, query: str, limit: int | None) -> AsyncIterator[WorkflowExecution]:
         try:
-            async for execution in self._client.list_workflows(query, limit=self._page):
-                yield execution.id
+            async for execution in self._client.list_workflows(query, limit=limit):
+                yield execution
         except (RPCError, RuntimeError) as error:  # RuntimeError: it was never reached
             message = f"Temporal's list cannot be read ({error})."
             raise Unavailable(message, code="TEMPORAL_UNAVAILABLE") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -38,7 +39,7 @@ class WorkflowSignals:
         self._client = client
 
     async def tell(self, job_id: str, signal: msg.Signal) -> bool:
-        """Deliver a signal; False when there is no open workflow to take it."""
+        """Deliver a signal; False when there is no open workflow to take it, or it takes no more of them."""
         return await self._signal(job_id, NAMES[type(signal)], signal)
 
     async def nudge(self, job_id: str) -> bool:
@@ -70,6 +71,8 @@ class WorkflowSignals:
             with reachable():
                 await handle.signal(name, args=payload, rpc_timeout=RPC)
         except RPCError as error:
+            if error.status is RPCStatusCode.INVALID_ARGUMENT:
+                return False  # this workflow takes no more, or not that; the others do, so nothing is away
             return _gone(error)
         return True
 
@@ -78,7 +81,12 @@ NEVER = "never started"
 
 
 def _gone(error: RPCError) -> bool:
-    """False for a workflow that is closed or unknown; anything else is Temporal being away."""
+    """False for a workflow that is closed or unknown; anything else is Temporal being away.
+
+    Without the namespace nothing is known of any workflow: that is no answer about this one.
+    """
+    if any(detail.Is(NamespaceNotFoundFailure.DESCRIPTOR) for detail in error.grpc_status.details):
+        raise Unavailable(f"Temporal: {error.message}", code="TEMPORAL_UNAVAILABLE") from error
     if error.status is RPCStatusCode.NOT_FOUND:
         return False
     message = (

@@ -1,7 +1,8 @@
 """What a workflow is told of a change, and when it must be.
 
 A reply that counted is told before it is settled, and told again when it comes again: the ledger knowing
-it says nothing about the workflow. Stale and foreign replies change nothing, so nobody hears of them.
+it says nothing about the workflow. What this process has delivered once is not delivered again (`repeats`).
+Stale and foreign replies change nothing, so nobody hears of them.
 Heartbeats are not told: a workflow whose timer fires asks, and hears of the new lease.
 """
 
@@ -14,6 +15,7 @@ from lucius.core import commands as cmd
 from lucius.core.decide import Verdict
 from lucius.core.states import JobState
 from lucius.engines.temporal import messages as msg
+from lucius.engines.temporal.repeats import Key, Repeats
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -45,19 +47,20 @@ class Telling:
         self._signals = signals
         self._unheard = unheard
         self._within = within
+        self._repeats = Repeats()
 
     async def reply(self, reply: cmd.Reply, decision: Decision, spread: float) -> None:
         """A service's reply was judged; raises `Unavailable` if its workflow could not be told."""
         job = decision.job
         signal = _of_reply(reply, decision, spread)
+        about = (job.job_id, reply.step_id, reply.attempt_no, reply.lease_id, type(reply))
         if signal is None:
-            if _ended_a_cancel(decision):
+            if _ended_a_cancel(decision) and ("late", *about) not in self._repeats:
                 await self._signals.nudge(job.job_id)
+                self._repeats.delivered(("late", *about))
             return
         with self._within(job, reply.step_id, reply.attempt_no):
-            heard = await self._signals.tell(job.job_id, signal)
-        if not heard and not job.terminal:
-            await self._unheard(job.job_id)
+            await self._tell(job, signal, about)
 
     async def control(self, command: cmd.Command, decision: Decision, spread: float) -> None:
         """Somebody's command was judged; a cancellation is also Temporal's to know."""
@@ -70,13 +73,19 @@ class Telling:
                 force=getattr(command, "force", False), reason=getattr(command, "reason", None),
             )  # fmt: skip
             with self._within(decision.job, None, 0):
-                heard = await self._signals.tell(job_id, signal)
-            if not heard and not decision.job.terminal:
-                await self._unheard(job_id)
+                await self._tell(decision.job, signal, (job_id, verb, decision.job.version))
         if decision.job.state in (JobState.CANCELLING, JobState.CANCELLED):
             await self._signals.cancel(job_id)  # after the signal, which says why
         elif decision.job.terminal:
             await self._signals.nudge(job_id)
+
+    async def _tell(self, job: Job, signal: msg.Signal, about: Key) -> None:
+        if signal.told.again and about in self._repeats:
+            return
+        if await self._signals.tell(job.job_id, signal):
+            self._repeats.delivered(about)
+        elif not job.terminal:
+            await self._unheard(job.job_id)
 
 
 def _ended_a_cancel(decision: Decision) -> bool:
