@@ -39,20 +39,34 @@ class TemporalPulse:
 
     async def run_once(self) -> Report:
         """Ask, and note what was answered."""
-        from temporalio.service import RPCError
-
         log = structlog.get_logger("lucius.temporal")
-        try:
-            good = await self._client.service_client.check_health(timeout=_ASK)
-        except (RPCError, RuntimeError):  # RuntimeError: no connection could be made
-            good = False
-        if good:
+        missed = await self._missed()
+        if missed is None:
             if self._state.missed.pop("temporal", None) is not None:
                 log.info("Temporal answers", address=self._address)
             self._silent = 0
         else:
-            self._state.missed["temporal"] = AWAY
+            self._state.missed["temporal"] = missed
             self._silent += 1
             if self._silent == _PATIENCE:
-                log.warning("Temporal does not answer", address=self._address)
+                log.warning("Temporal cannot be used", address=self._address, reason=missed)
         return Report(duty=self.name)
+
+    async def _missed(self) -> str | None:
+        """What is wrong with Temporal, if anything is. Who may not ask about a namespace may yet use it."""
+        from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+        from temporalio.service import RPCError, RPCStatusCode
+
+        namespace = self._client.namespace
+        try:
+            if not await self._client.service_client.check_health(timeout=_ASK):
+                return AWAY
+            asked = DescribeNamespaceRequest(namespace=namespace)
+            await self._client.workflow_service.describe_namespace(asked, timeout=_ASK)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return f"Temporal has no namespace {namespace}; create it, or set LUCIUS_TEMPORAL_NAMESPACE"
+            return None if error.status is RPCStatusCode.PERMISSION_DENIED else AWAY
+        except RuntimeError:  # no connection could be made
+            return AWAY
+        return None

@@ -70,10 +70,14 @@ def build_desk(
     policy: Callable[[], Policy],
     leadership: Leadership,
     subscription: Subscription = REPLIES,
+    bus_is_new: bool = False,
 ) -> Desk:
-    """The sole writer of jobs after their creation. `subscription`: what replies are read from."""
+    """The sole writer of jobs after their creation. `subscription`: what replies are read from.
+
+    `bus_is_new`: it never carried what the ledger calls published.
+    """
     ledger, clock = storage.ledger, nature.now_ms
-    relay = Relay(ledger, storage.observed_bus)
+    relay, forgot = Relay(ledger, storage.observed_bus), bus_is_new or storage.bus.capabilities.volatile
     signals = workflow_signals(client, ledger, watching)
     lateness = Lateness(storage.bus, subscription.name, clock=clock, grace=CATCHING_UP)
     invoker = InvokerDesk(
@@ -93,7 +97,7 @@ def build_desk(
         relay=relay,
         note=invoker.note,
         intakes=intakes(storage, invoker.report, subscription, hindered=lateness.hindered),
-        recover=(lambda: recover(ledger, relay)) if storage.bus.capabilities.volatile else None,
+        recover=(lambda: recover(ledger, relay)) if forgot else None,
         leadership=leadership,
         sender=webhook_sender(storage, watching, secrets.webhooks, policy),
         led=(

@@ -10,7 +10,7 @@ from lucius.ports.bus import Subscription
 from lucius.runtime import nature
 from lucius.runtime.building.access import attempt_tokens
 from lucius.runtime.building.desk import build_desk, build_door
-from lucius.runtime.building.storage import shared
+from lucius.runtime.building.storage import bus_is_new, shared
 from lucius.runtime.building.temporal import open_client, watched_temporal
 from lucius.runtime.building.watching import open_watching
 from lucius.runtime.bus_pulse import BusPulse
@@ -38,6 +38,7 @@ async def build_invoker(settings: Settings, secrets: Secrets, on_failure: OnFail
     keyring = SqliteKeyring(secrets.keyring)
     client = await open_client(settings, address_of(settings), watching.traces)
     state = State("temporal", "bus")
+    replies = Subscription(name=settings.servicebus_reply_subscription, topics=reply_topics())
     desk = build_desk(
         settings, secrets, watching, storage, client,
         tokens=tokens,
@@ -45,7 +46,8 @@ async def build_invoker(settings: Settings, secrets: Secrets, on_failure: OnFail
             allow_loopback=is_open(keyring, jwt_configured=settings.jwt_issuer is not None)
         ),
         leadership=Leadership(secrets.root / "sender.lock", sleep=nature.sleep),
-        subscription=Subscription(name=settings.servicebus_reply_subscription, topics=reply_topics()),
+        subscription=replies,
+        bus_is_new=await bus_is_new(settings, storage, replies.name),
     )  # fmt: skip
     return Process(
         settings=settings,

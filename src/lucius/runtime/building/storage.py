@@ -19,7 +19,7 @@ from lucius.adapters.ledgers.sqlite.deliveries import SqliteDeliveries
 from lucius.adapters.ledgers.sqlite.shared_ledger import SharedSqliteLedger
 from lucius.adapters.observed import ObservedBus
 from lucius.core.routing import reply_topics
-from lucius.errors import Broken, Invalid
+from lucius.errors import Broken, Invalid, Unavailable
 from lucius.runtime import nature
 from lucius.runtime.process import Work
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 AnyLedger: TypeAlias = SqliteLedger | SharedSqliteLedger
 AnyBus: TypeAlias = EmbeddedBus | SqliteBus
 
+BUS, STALE = "bus.db", "bus.db.stale"
 REPLY_LOCK_SECONDS = 15.0
 """How long a reply is lent to an invoker: judging takes milliseconds, and when one dies others wait."""
 REPLY_DELIVERIES = 1_000
@@ -73,6 +74,8 @@ def exclusive(
         on_failure=on_failure,
         observe=watching.metrics.observe_commit_seconds,
     )
+    if not settings.in_memory and (settings.data / BUS).exists():
+        (settings.data / STALE).touch()  # from now on directives go past it
     bus = EmbeddedBus(
         topics=(*topics, *reply_topics()),
         clock=nature.now_ms,
@@ -110,7 +113,7 @@ def shared(
     )
     ledger.on_foreign_commit(watching.hub.rouse)
     bus = SqliteBus(
-        settings.data / "bus.db",
+        settings.data / BUS,
         topics=(*topics, *reply_topics()),
         clock=nature.now_ms,
         new_token=nature.lock_token,
@@ -124,6 +127,22 @@ def shared(
         deliveries=writing_deliveries(ledger) if writes else SqliteDeliveries(ledger.reader.query, _refuse),
         watch=(partial(ledger.watch, nature.sleep),),
     )
+
+
+async def bus_is_new(settings: Settings, storage: Storage, replies: str) -> bool:
+    """Whether the bus lacks what the ledger calls published. Asked once: the next one is told no.
+
+    So it is when no invoker has ever read replies from it, and when a Lucius with a bus of its own has
+    driven the jobs since.
+    """
+    stale = settings.data / STALE
+    if stale.exists():
+        stale.unlink(missing_ok=True)
+        return True
+    try:
+        return replies not in await storage.bus.backlog()
+    except Unavailable:  # it is there, and somebody is at it
+        return False
 
 
 def writing_deliveries(ledger: AnyLedger) -> SqliteDeliveries:
