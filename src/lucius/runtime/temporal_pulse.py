@@ -40,7 +40,7 @@ class TemporalPulse:
     async def run_once(self) -> Report:
         """Ask, and note what was answered."""
         log = structlog.get_logger("lucius.temporal")
-        missed = await self._missed()
+        missed = await what_is_missed(self._client)
         if missed is None:
             if self._state.missed.pop("temporal", None) is not None:
                 log.info("Temporal answers", address=self._address)
@@ -52,21 +52,22 @@ class TemporalPulse:
                 log.warning("Temporal cannot be used", address=self._address, reason=missed)
         return Report(duty=self.name)
 
-    async def _missed(self) -> str | None:
-        """What is wrong with Temporal, if anything is. Who may not ask about a namespace may yet use it."""
-        from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
-        from temporalio.service import RPCError, RPCStatusCode
 
-        namespace = self._client.namespace
-        try:
-            if not await self._client.service_client.check_health(timeout=_ASK):
-                return AWAY
-            asked = DescribeNamespaceRequest(namespace=namespace)
-            await self._client.workflow_service.describe_namespace(asked, timeout=_ASK)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return f"Temporal has no namespace {namespace}; create it, or set LUCIUS_TEMPORAL_NAMESPACE"
-            return None if error.status is RPCStatusCode.PERMISSION_DENIED else AWAY
-        except RuntimeError:  # no connection could be made
+async def what_is_missed(client: Client) -> str | None:
+    """What is wrong with Temporal, if anything is. Who may not ask about a namespace may yet use it."""
+    from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+    from temporalio.service import RPCError, RPCStatusCode
+
+    namespace = client.namespace
+    try:
+        if not await client.service_client.check_health(timeout=_ASK):
             return AWAY
-        return None
+        asked = DescribeNamespaceRequest(namespace=namespace)
+        await client.workflow_service.describe_namespace(asked, timeout=_ASK)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return f"Temporal has no namespace {namespace}; create it, or set LUCIUS_TEMPORAL_NAMESPACE"
+        return None if error.status is RPCStatusCode.PERMISSION_DENIED else AWAY
+    except RuntimeError:  # no connection could be made
+        return AWAY
+    return None

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PAUSE = 5.0
-"""Seconds after which a worker that was not taken asks again."""
 LAST_WAIT = 0.2
 """Seconds; ending right after the last call crashes Temporal's client now and then."""
 
@@ -57,6 +55,7 @@ async def serve_worker(settings: Settings) -> int:
     """`run_worker` on the event loop that is there already."""
     from lucius.runtime.building.worker import open_invoker, reach_temporal, temporal_worker
 
+    log = structlog.get_logger("lucius.temporal")
     stop = asyncio.Event()
     heed_signals(stop.set)
     invoker = open_invoker(settings)
@@ -69,8 +68,10 @@ async def serve_worker(settings: Settings) -> int:
     try:
         client = await _unless(stop, reach_temporal(settings, traces))
         if client is not None:
+            worker = temporal_worker(settings, client, invoker)
+            log.info("temporal worker runs", address=address_of(settings), version=__version__)
             pulse.working = True
-            await _keep_working(lambda: temporal_worker(settings, client, invoker), settings, stop)
+            await _work(worker, stop)
     finally:
         pulse.working = False
         for task in looking:
@@ -80,28 +81,6 @@ async def serve_worker(settings: Settings) -> int:
         await traces.close()
         await nature.sleep(LAST_WAIT)
     return 0
-
-
-async def _keep_working(make: Callable[[], Worker], settings: Settings, stop: asyncio.Event) -> None:
-    """Work; what Temporal does not let work now, it may later: a namespace is made, a right is given."""
-    log, told = structlog.get_logger("lucius.temporal"), ""
-    while not stop.is_set():
-        try:
-            if not told:
-                log.info("temporal worker runs", address=address_of(settings), version=__version__)
-            await _work(make(), stop)
-        except RuntimeError as error:  # what the client raises before a worker's first question
-            reason = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
-            if reason != told:
-                log.warning(
-                    "Temporal does not take this worker; trying on",
-                    namespace=settings.temporal_namespace,
-                    reason=reason,
-                )
-            told = reason
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(PAUSE):
-                    await stop.wait()
 
 
 async def _work(worker: Worker, stop: asyncio.Event) -> None:

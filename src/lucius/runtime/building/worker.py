@@ -14,6 +14,7 @@ from lucius.runtime.building.temporal import open_client
 from lucius.runtime.invoker_token import invoker_token
 from lucius.runtime.secrets import Secrets
 from lucius.runtime.temporal_address import address_of
+from lucius.runtime.temporal_pulse import what_is_missed
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -33,18 +34,25 @@ def open_invoker(settings: Settings) -> HttpInvoker:
 
 
 async def reach_temporal(settings: Settings, traces: Traces) -> Client:
-    """A connected client, however long that takes; says once that it waits."""
-    address, told = address_of(settings), False
+    """A client that can have a worker, however long that takes; says once what it waits for."""
+    address, told = address_of(settings), ""
     runtime = metrics_runtime(settings.temporal_metrics_address)
     log = structlog.get_logger("lucius.temporal")
+    client: Client | None = None
     while True:
         try:
-            return await open_client(settings, address, traces, lazy=False, runtime=runtime)
+            if client is None:
+                client = await open_client(settings, address, traces, lazy=False, runtime=runtime)
+            missed = await what_is_missed(client)
+            if missed is None:
+                return client
         except RuntimeError as error:  # what the client raises while nobody listens there
-            if not told:
-                log.warning("Temporal does not answer; trying on", address=address, reason=str(error))
-            told = True
-            await nature.sleep(PAUSE)
+            missed = str(error)
+        what = f"Temporal {'does not answer' if client is None else 'cannot be used'}; trying on"
+        if what != told:
+            log.warning(what, address=address, reason=missed)
+        told = what
+        await nature.sleep(PAUSE)
 
 
 def temporal_worker(settings: Settings, client: Client, invoker: HttpInvoker) -> Worker:
