@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from lucius.core import commands as cmd
 from lucius.core.decide import Chance, Decision, Verdict, decide
+from lucius.core.decide.draft import Draft
+from lucius.core.decide.progress import create_attempt
 from lucius.errors import Invalid, NotFound, Refused
 from lucius.wire.messages import decode_directive
 
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def recorded(job: Job, minted: Attempted, now: int) -> Decision:
-    """The attempt as the next one of its step; again, it is the same; anything else is refused."""
+    """The attempt as the next one of its step; again, it is the same; anything else is refused.
+
+    It alone: what else may start, or is late, is for its own call to say.
+    """
     step = job.step(minted.step_id)
     if step is None or job.order.tenant_id != minted.tenant_id:
         raise NotFound(f"There is no step {minted.step_id} of job {minted.job_id}.", code="STEP_NOT_FOUND")
@@ -24,14 +29,16 @@ def recorded(job: Job, minted: Attempted, now: int) -> Decision:
     if current is not None and (current.attempt_no, current.lease_id) == (minted.attempt_no, minted.lease_id):
         return Decision(job=job, events=(), verdict=Verdict.DUPLICATE)
     number = current.attempt_no if current is not None else 0
-    decision = decide(job, cmd.Tick(), now, Chance(lease_id=minted.lease_id))
-    if minted.attempt_no != number + 1 or step.index not in decision.created:
+    chance = Chance(lease_id=minted.lease_id)
+    if minted.attempt_no != number + 1 or step.index not in decide(job, cmd.Tick(), now, chance).created:
         message = (
             f"Attempt {minted.attempt_no} of {minted.step_id} is not next: the job is {job.state}, "
             f"the step {step.state} with attempt {number}."
         )
         raise Refused(message, code="ATTEMPT_NOT_NEXT")
-    return decision
+    draft = Draft(job, max(now, job.updated_at), chance)
+    create_attempt(draft, step)
+    return draft.decision(Verdict.ACCEPTED)
 
 
 async def same_directive(ledger: Ledger, lane: int, directive: bytes) -> str:
