@@ -127,6 +127,8 @@ async def test_a_reply_finds_out_that_the_workflow_is_gone(world: LiveWorld) -> 
 
 async def test_a_workflow_without_a_row_says_so(world: LiveWorld) -> None:
     """A job that the ledger does not know cannot be driven: the workflow fails with JOB_UNKNOWN."""
+    await world.worker_away()
+    world.worker_back(unknown_tries=2)  # not after twenty seconds
     job = open_job(made(accepted_at=world.clock()), Chance(lease_id="")).job
     assert await world.starts.start(job)
     ended = await world.ended(job)

@@ -4,14 +4,18 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 
 from lucius.core import commands as cmd
+from lucius.core.decide import Chance, Verdict, open_job
 from lucius.core.states import JobState
 from lucius.engines.temporal import messages as msg
 from lucius.engines.temporal.connection import Whereabouts, connect
+from lucius.engines.temporal.recording import recorded
 from lucius.engines.temporal.signalling import WorkflowSignals
 from lucius.errors import Unavailable
-from lucius.testing.jobs import protocol
+from lucius.ports.invoker import Advance, Advanced, Attempted
+from lucius.testing.jobs import order, protocol, recipe
 from lucius.testing.temporal import TemporalServer
 from lucius.wire.messages import DirectiveMessage
+from tests.engines.temporal_world import Counted
 from tests.temporal.world import LiveWorld, attempt_of
 
 SIGNALED = "WORKFLOW_EXECUTION_SIGNALED"
@@ -73,6 +77,39 @@ async def test_open_workflows_beyond_the_first_page_are_looked_at(world: LiveWor
     await world.poll(found, "the second page of open workflows")
     assert (await world.ended(old)).status is WorkflowExecutionStatus.FAILED
     assert not (await world.row(newer)).terminal
+
+
+def test_an_attempt_recorded_by_name_has_the_lease_it_was_given() -> None:
+    """Of steps side by side only the named one starts, and asking again finds the same attempt."""
+    asked = order(protocol=protocol(recipe("ocr", group="both"), recipe("sis", group="both")))
+    job = open_job(asked, Chance(lease_id="")).job
+    minted = Attempted(
+        job_id=job.job_id, tenant_id=asked.tenant_id, step_id="sis", attempt_no=1, lease_id="the-lease"
+    )
+    first = recorded(job, minted, asked.accepted_at + 1)
+    leases = [step.attempt.lease_id if step.attempt else None for step in first.job.steps]
+    assert (first.created, leases) == ((1,), [None, "the-lease"])
+    assert recorded(first.job, minted, asked.accepted_at + 2).verdict is Verdict.DUPLICATE
+
+
+async def test_one_invoker_that_does_not_know_a_job_does_not_end_it(world: LiveWorld) -> None:
+    """An invoker on the wrong ledger says so once or twice; the right one is asked after it, and goes on."""
+    world.invoker.advance = Stranger(world.invoker).advance  # type: ignore[method-assign]
+    job = await world.opened(steps=protocol("ocr"))
+    assert (await world.serve(job)).status is WorkflowExecutionStatus.COMPLETED
+
+
+class Stranger:
+    """Does not know the job when asked for the first two times."""
+
+    def __init__(self, invoker: Counted) -> None:
+        self._advance = invoker.advance
+        self._asked = 0
+
+    async def advance(self, ask: Advance) -> Advanced:
+        """As the invoker, later."""
+        self._asked += 1
+        return await self._advance(ask) if self._asked > 2 else Advanced(standing=None, now=0)
 
 
 class Away(WorkflowSignals):

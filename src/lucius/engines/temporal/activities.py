@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 
     from lucius.ports.invoker import Invoker
 
+UNKNOWN_TRIES = 8
+"""Answers "no such job" that it takes to believe it, some 20 s apart in all. A worker that serves a foreign
+task queue, or an invoker on the wrong directory, gives that answer too, and it ends the workflow for good."""
 CANCELLED_THERE = "The workflow was cancelled in Temporal."
 
 
 class InvokerActivities:
     """The invoker's calls as activities. Any failure is tried again: what is asked is safe to repeat."""
 
-    def __init__(self, invoker: Invoker) -> None:
+    def __init__(self, invoker: Invoker, *, unknown_tries: int = UNKNOWN_TRIES) -> None:
         self._invoker = invoker
+        self._unknown_tries = unknown_tries
 
     def all(self) -> list[Callable[..., Any]]:
         """For the worker."""
@@ -35,9 +39,17 @@ class InvokerActivities:
     async def advance(self, ask: Advance) -> Advanced:
         """Go on with a job."""
         try:
-            return await self._invoker.advance(ask)
+            found = await self._invoker.advance(ask)
         except LuciusError as error:
             raise _known(error) from error
+        if (
+            found.standing is None
+            and activity.in_activity()
+            and activity.info().attempt < self._unknown_tries
+        ):
+            message = "The invoker asked does not know this job; perhaps it was the wrong one."
+            raise ApplicationError(message, type="JOB_UNKNOWN", category=ApplicationErrorCategory.BENIGN)
+        return found
 
     @activity.defn
     async def cancel(self, tenant_id: str, job_id: str) -> None:  # noqa: ARG002  shown in the history

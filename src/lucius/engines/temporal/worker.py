@@ -9,7 +9,7 @@ from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import Worker, WorkerDeploymentConfig
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from lucius.engines.temporal.activities import InvokerActivities
+from lucius.engines.temporal.activities import UNKNOWN_TRIES, InvokerActivities
 from lucius.engines.temporal.workflow import JobWorkflow
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def build_worker(
     concurrency: int = 100,
     cached: int = 1_000,
     version: tuple[str, str] | None = None,
+    unknown_tries: int = UNKNOWN_TRIES,
 ) -> Worker:
     """A worker at rest; `run()` it. Stopped, it finishes the calls under way.
 
@@ -46,7 +47,7 @@ def build_worker(
         client,
         task_queue=task_queue,
         workflows=[JobWorkflow],
-        activities=InvokerActivities(invoker).all(),
+        activities=InvokerActivities(invoker, unknown_tries=unknown_tries).all(),
         workflow_runner=SANDBOX,
         # One interpreter runs them in turn. What it took and cannot finish in time is done again from the
         # start: a worker that takes a hundred at once on a busy machine ends by finishing none.
