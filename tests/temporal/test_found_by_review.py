@@ -5,9 +5,12 @@ from temporalio.client import WorkflowExecutionStatus
 
 from lucius.core import commands as cmd
 from lucius.core.decide import Chance, Verdict, open_job
+from lucius.core.job import Job
 from lucius.core.states import JobState
 from lucius.engines.temporal import messages as msg
 from lucius.engines.temporal.connection import Whereabouts, connect
+from lucius.engines.temporal.drift import Overdue
+from lucius.engines.temporal.lost_starts import LostStarts
 from lucius.engines.temporal.recording import recorded
 from lucius.engines.temporal.signalling import WorkflowSignals
 from lucius.errors import Unavailable
@@ -99,6 +102,36 @@ async def test_one_invoker_that_does_not_know_a_job_does_not_end_it(world: LiveW
     assert (await world.serve(job)).status is WorkflowExecutionStatus.COMPLETED
 
 
+async def test_starts_do_not_wait_longer_for_a_temporal_that_was_away_longer(world: LiveWorld) -> None:
+    """After an hour without Temporal, what could not be started is started within seconds, not minutes."""
+    world.engine._starts = Away(world.client)  # type: ignore[attr-defined]
+    await world.opened(steps=protocol("ocr"))
+    now = world.clock()
+    duty = LostStarts(world.ledger, Away(world.client), clock=lambda: now)
+    for _ in range(60):
+        now += 60_000
+        with pytest.raises(Unavailable):
+            await duty.run_once()
+    duty._starts = world.starts
+    now += 5_000
+    assert (await duty.run_once()).acted == 1
+
+
+async def test_nudges_do_not_wait_longer_for_a_temporal_that_was_away_longer(world: LiveWorld) -> None:
+    """After an hour without Temporal, a workflow that is late is nudged within seconds, not minutes."""
+    await world.opened(steps=protocol("ocr"))
+    await world.take()
+    now = world.clock()
+    duty = Overdue(world.ledger, Away(world.client), world.desk.closing, clock=lambda: now)
+    for _ in range(60):
+        now += 60_000
+        with pytest.raises(Unavailable):
+            await duty.run_once()
+    duty._signals = world.signals
+    now += 10_000
+    assert (await duty.run_once()).acted == 1
+
+
 class Stranger:
     """Does not know the job when asked for the first two times."""
 
@@ -113,7 +146,15 @@ class Stranger:
 
 
 class Away(WorkflowSignals):
-    """Temporal, when something is to be told."""
+    """Temporal, when something is to be told or started."""
+
+    async def start(self, job: Job) -> bool:
+        """Nor this."""
+        raise Unavailable("Temporal does not answer.", code="TEMPORAL_UNAVAILABLE")
+
+    async def nudge(self, job_id: str) -> bool:
+        """Nor this."""
+        raise Unavailable("Temporal does not answer.", code="TEMPORAL_UNAVAILABLE")
 
     async def tell(self, job_id: str, signal: msg.Signal) -> bool:
         """Not now."""

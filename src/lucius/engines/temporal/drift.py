@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from lucius.core.states import JobState
 from lucius.engines.temporal.resting import Resting
 from lucius.engines.temporal.signalling import NEVER
+from lucius.errors import Unavailable
 from lucius.ports.duties import Report
 
 if TYPE_CHECKING:
@@ -66,10 +67,19 @@ class Overdue:
                 continue
             if job.state is JobState.QUEUED and not job.attempts_total:
                 found["unstarted"] += 1  # the orchestrator's, or about to begin: a nudge starts nothing
-            if await self._signals.nudge(job_id):
-                found["nudged"] += 1
-                continue
-            ending = await self._closing.close(job_id)
-            found["missing" if ending == NEVER else "closed"] += 1
+            try:
+                found[await self._repaired(job_id)] += 1
+            except Unavailable:
+                self._resting.unseen(job_id, now)
+                raise
         acted = found["nudged"] + found["closed"]
         return Report(duty=self.name, acted=acted, details={"due": len(ids), **found})
+
+    async def _repaired(self, job_id: str) -> str:
+        """What was done: nudged, closed; or found: missing, or deaf (open, but it takes no more signals)."""
+        if await self._signals.nudge(job_id):
+            return "nudged"
+        ending = await self._closing.close(job_id)
+        if ending is None:
+            return "deaf"
+        return "missing" if ending == NEVER else "closed"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lucius.core.timing import due_at
 from lucius.engines.temporal.resting import Resting
+from lucius.errors import Unavailable
 from lucius.ports.duties import Report
 
 if TYPE_CHECKING:
@@ -61,7 +62,11 @@ class LostStarts:
             if job is None or not self._due(job, now) or not self._resting.ripe(job_id, now):
                 continue
             looked += 1
-            started += await self._starts.start(job)
+            try:
+                started += await self._starts.start(job)
+            except Unavailable:
+                self._resting.unseen(job_id, now)
+                raise
         return Report(duty=self.name, acted=started, details={"looked": looked, "started": started})
 
     def _due(self, job: Job, now: int) -> bool:

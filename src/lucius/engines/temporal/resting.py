@@ -35,3 +35,7 @@ class Resting:
             return False
         self._until[job_id] = (now + rest, min(rest * 2, self._longest))
         return True
+
+    def unseen(self, job_id: str, now: int) -> None:
+        """It could not be looked at after all: that is no reason to wait longer than the first time."""
+        self._until[job_id] = (now + self._first, self._first)
