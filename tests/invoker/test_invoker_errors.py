@@ -17,6 +17,7 @@ from lucius.errors import (
     Unauthenticated,
     Unavailable,
 )
+from lucius.security.redaction import redact_text
 from tests.invoker.world import JOB_ID, TOKEN, World, calls, inviting, serving
 
 KINDS = LuciusError.__subclasses__()
@@ -93,6 +94,7 @@ async def test_a_token_that_does_not_fit_says_which_setting(world: World) -> Non
                 await call()
             assert (caught.value.code, caught.value.status) == ("INVOKER_TOKEN_REFUSED", 503)
             assert "another-token" not in caught.value.message
+            assert redact_text(caught.value.message) == caught.value.message, "the log shows all of it"
     assert world.recorder.calls == []
 
 

@@ -17,7 +17,7 @@ import pytest
 from lucius.errors import Unavailable
 from lucius.runtime import temporal_address
 from lucius.testing.hostile import valid
-from lucius.testing.processes import HOST, Server, alive, await_that
+from lucius.testing.processes import HOST, Server, alive, await_that, free_port
 from lucius.testing.temporal import TemporalServer
 
 _numbers = count(1)
@@ -58,15 +58,26 @@ def parts(server: Server) -> tuple[int, dict[str, str]]:
     return status, answer["components"]
 
 
-def test_a_job_goes_through_and_a_stop_leaves_nothing(server: Server) -> None:
+def test_a_job_goes_through_and_a_stop_leaves_nothing(tmp_path: Path) -> None:
     """One command takes a job to its end, and SIGTERM ends it with everything that it started."""
+    pages = str(free_port())
+    named = QUICK | {"LUCIUS_TEMPORAL_UI_PORT": pages}
+    with Server(tmp_path, "--engine", "temporal", environment=named) as server:
+        _goes_through(server, pages)
+
+
+def _goes_through(server: Server, pages: str) -> None:
     server.start()
     job_id = submitted(server)
     await_that(lambda: state(server, job_id) == "SUCCEEDED", "the job", 60.0)
     await_that(lambda: parts(server) == (200, dict.fromkeys(("process", "ledger", "temporal"), "ok")), "ok")
     pids = beside(server)
     assert set(pids) == {"temporal", "temporal-worker"}
+    (answering,) = [json.loads(line) for line in server.said().splitlines() if "Temporal answers" in line]
+    assert f"a server (--address {answering['address']}, pages on http://{HOST}:{pages})" in server.said()
+    assert '"warning"' not in server.said(), "a start that goes well says nothing else"
     assert server.terminate() == 0
+    assert "temporalio" not in server.said(), "a stop is told in our words"
     await_that(lambda: not any(map(alive, pids.values())), "server and worker to end", 30.0)
 
 

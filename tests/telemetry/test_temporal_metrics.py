@@ -15,7 +15,7 @@ from lucius.core.job import Job
 from lucius.engines.temporal import messages as msg
 from lucius.engines.temporal.connection import Whereabouts, connect
 from lucius.engines.temporal.observed import ObservedSignals, ObservedStarts
-from lucius.engines.temporal.sdk_metrics import metrics_runtime
+from lucius.engines.temporal.sdk_metrics import sdk_runtime
 from lucius.engines.temporal.signalling import NEVER
 from lucius.engines.temporal.task_queue import TaskQueueFigures
 from lucius.engines.temporal.worker import build_worker
@@ -222,7 +222,7 @@ async def test_what_waits_for_a_worker_is_told_by_a_real_server(
 ) -> None:
     """Workers that serve the queue are seen, and so is Temporal's SDK where it was asked to show itself."""
     address = f"127.0.0.1:{free_port()}"
-    runtime = metrics_runtime(address)
+    runtime = sdk_runtime(address, json=True)
     where = Whereabouts(address=temporal.address)
     client = await connect(where, lazy=False, runtime=runtime)
     metrics.gauges("temporal", temporal_gauges(lambda: True, TaskQueueFigures(client, "figures")))
@@ -236,9 +236,4 @@ async def test_what_waits_for_a_worker_is_told_by_a_real_server(
     assert await shown(metrics, "lucius_temporal_backlog") == {("workflow",): 0, ("activity",): 0}
     assert "temporal_num_pollers" in text
     with pytest.raises(Invalid, match="cannot be served"):
-        metrics_runtime(address)
-
-
-def test_who_does_not_ask_gets_the_usual_runtime() -> None:
-    """Without an address nothing listens."""
-    assert metrics_runtime(None) is None
+        sdk_runtime(address, json=True)

@@ -5,6 +5,7 @@ A setting that contradicts another, or would send a secret in the clear, refuses
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
@@ -14,6 +15,16 @@ from pydantic import BaseModel, Field, SecretStr, field_validator, model_validat
 Engine = Literal["outbox", "temporal"]
 SHORTEST_TOKEN = 32
 """Characters; a made one has 43, which are 256 random bits."""
+
+
+_HOST_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/:\[\]]+):[0-9]{1,5}")
+_IP_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}")
+_DEPLOYMENT_BUILD = re.compile(r"[^\s:.]+:\S+")
+_HIGHEST_PORT = 65535
+
+
+def _is_port(place: str) -> bool:
+    return int(place.rpartition(":")[2]) <= _HIGHEST_PORT
 
 
 def _engine(known: dict[str, Any]) -> Engine:
@@ -30,9 +41,7 @@ class EngineSettings(BaseModel):
     """What drives jobs: `outbox` needs nothing else, `temporal` a Temporal server."""
 
     # Temporal
-    temporal_address: str | None = Field(
-        default=None, pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/:\[\]]+):[0-9]{1,5}$"
-    )
+    temporal_address: str | None = None
     """`HOST:PORT` of the server; None: `lucius up` starts a development server of its own."""
     temporal_namespace: str = Field(default="default", min_length=1)
     """The namespace that holds the workflows."""
@@ -54,15 +63,11 @@ class EngineSettings(BaseModel):
     """Who must have signed the server's certificate (PEM); None: whom this machine trusts."""
     temporal_ui_port: int | None = Field(default=None, ge=1, le=65535)
     """Where the development server of `lucius up` shows its web pages; None: nowhere."""
-    temporal_worker_health: str | None = Field(
-        default=None, pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/:\[\]]+):[0-9]{1,5}$"
-    )
+    temporal_worker_health: str | None = None
     """`HOST:PORT` where `lucius temporal-worker` answers /healthz and /readyz; None: nowhere."""
-    temporal_worker_version: str | None = Field(default=None, pattern=r"^[^\s:.]+:\S+$")
+    temporal_worker_version: str | None = None
     """`DEPLOYMENT:BUILD` of a worker whose workflows stay with their build; None: any worker takes any."""
-    temporal_metrics_address: str | None = Field(
-        default=None, pattern=r"^(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}$"
-    )
+    temporal_metrics_address: str | None = None
     """`IP:PORT` where a temporal worker serves /metrics of Temporal's SDK; None: nowhere."""
 
     # invoker
@@ -101,6 +106,27 @@ class EngineSettings(BaseModel):
         if self.invoker_url is None:
             return (self.invoker_listens,)
         return tuple(one.strip().rstrip("/") for one in self.invoker_url.split(",") if one.strip())
+
+    @field_validator("temporal_address", "temporal_worker_health")
+    @classmethod
+    def _place(cls, given: str | None) -> str | None:
+        if given is not None and not (_HOST_PORT.fullmatch(given) and _is_port(given)):
+            raise ValueError("write HOST:PORT, such as 127.0.0.1:7233")
+        return given
+
+    @field_validator("temporal_metrics_address")
+    @classmethod
+    def _numeric_place(cls, given: str | None) -> str | None:
+        if given is not None and not (_IP_PORT.fullmatch(given) and _is_port(given)):
+            raise ValueError("write IP:PORT, such as 127.0.0.1:9464; names of hosts are not taken")
+        return given
+
+    @field_validator("temporal_worker_version")
+    @classmethod
+    def _version(cls, given: str | None) -> str | None:
+        if given is not None and not _DEPLOYMENT_BUILD.fullmatch(given):
+            raise ValueError("write DEPLOYMENT:BUILD, the first without dots, both without blanks")
+        return given
 
     @field_validator("invoker_url")
     @classmethod

@@ -34,7 +34,7 @@ class InvokerPulse:
         log = structlog.get_logger("lucius.temporal")
         async with httpx2.AsyncClient(timeout=2.0, trust_env=False) as http:
             while True:
-                away = not any([await _answers(http, url) for url in self._urls])
+                away = not any([await answers(http, url) for url in self._urls])
                 if away and not self._away:
                     log.warning("no invoker answers; trying on", urls=list(self._urls))
                 elif self._away and not away:
@@ -66,7 +66,8 @@ class InvokerPulse:
         return (503, b"no invoker answers\n") if self._away else (200, b"ready\n")
 
 
-async def _answers(http: httpx2.AsyncClient, url: str) -> bool:
+async def answers(http: httpx2.AsyncClient, url: str) -> bool:
+    """Whether an invoker is there."""
     try:
         return (await http.get(f"{url}/healthz")).status_code == httpx2.codes.OK
     except (httpx2.HTTPError, httpx2.InvalidURL):

@@ -34,6 +34,8 @@ Work: TypeAlias = Callable[[], Awaitable[None]]
 class Beside(msgspec.Struct, frozen=True, kw_only=True):
     """What runs beside `lucius up` with Temporal."""
 
+    address: str
+    """Where Temporal is."""
     door: Listener
     """The invoker's internal API, for the worker."""
     worker: Workers

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from lucius.runtime.settings import Settings
 
 NAME = "temporal-worker"
-_NOT_ITS = {"LUCIUS_API_KEY", "LUCIUS_SERVICE_API_KEY", "LUCIUS_URL", "LUCIUS_INVOKER_URL"}
+_NOT_ITS = {
+    "LUCIUS_API_KEY", "LUCIUS_SERVICE_API_KEY", "LUCIUS_URL", "LUCIUS_INVOKER_URL", "LUCIUS_TEMPORAL_UI_PORT",
+}  # fmt: skip
 
 
 def worker_program(settings: Settings, address: str, secrets: Secrets) -> Program:

@@ -26,8 +26,8 @@ EventDict = MutableMapping[str, Any]
 Processor = Callable[[Any, str, EventDict], Any]
 #: Fields every line about a job may carry, in the spelling of the messages.
 IDS = ("jobId", "stepId", "tenant_id", "attempt_no", "lease_id", "correlation_id")
-#: One line a request, in and out.
-_CHATTY = ("uvicorn.access", "httpx2")
+#: One line a request, in and out; and what Temporal's SDK says of a stop that we have told already.
+_CHATTY = ("uvicorn.access", "httpx2", "temporalio.worker")
 #: These bring handlers of their own; their lines go through ours instead.
 _FOREIGN = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "apsw")
 

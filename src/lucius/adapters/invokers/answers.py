@@ -95,8 +95,8 @@ def _token_refused(url: str) -> Forbidden:
     # 503 for whoever asked us: it is our setting that is wrong, and a service that is told 403 would throw
     # away its result instead of reporting it again.
     return Forbidden(
-        f"The invoker at {url} does not take our token: LUCIUS_INVOKER_TOKEN of this process does not fit. "
-        "Set the same token on both sides.",
+        f"The invoker at {url} does not take our token. All processes need the same one, by "
+        "LUCIUS_INVOKER_TOKEN or by secrets/invoker-token of the same data directory.",
         code="INVOKER_TOKEN_REFUSED",
         status=503,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -35,13 +36,23 @@ class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
         return f"Whereabouts({self.namespace} at {self.address})"
 
 
+_QUOTED = re.compile(r'"([^"]+)"')
+
+
 @contextmanager
 def reachable() -> Iterator[None]:
     """A client that has not reached its server yet says so by a `RuntimeError`; here it is `Unavailable`."""
     try:
         yield
     except RuntimeError as error:
-        raise Unavailable(f"Temporal does not answer ({error}).", code="TEMPORAL_UNAVAILABLE") from error
+        message = f"Temporal does not answer ({in_words(error)})."
+        raise Unavailable(message, code="TEMPORAL_UNAVAILABLE") from error
+
+
+def in_words(error: RuntimeError) -> str:
+    """What a client says that has no connection, without the names of the library's own types."""
+    said = str(error)
+    return ": ".join(_QUOTED.findall(said)) or said
 
 
 async def connect(

@@ -15,6 +15,7 @@ from lucius.runtime.building.storage import shared
 from lucius.runtime.building.temporal import open_client, watched_temporal, workflow_starts
 from lucius.runtime.bus_pulse import BusPulse
 from lucius.runtime.invoker_token import invoker_token
+from lucius.runtime.invoker_watch import InvokerWatch
 from lucius.runtime.temporal_address import address_of
 from lucius.webhooks.outgoing import deliveries_for
 
@@ -32,6 +33,7 @@ async def build_orchestrator(settings: Settings, secrets: Secrets, on_failure: O
         secrets,
         lambda watching, topics: shared(settings, watching, topics, on_failure, writes=False),
         "temporal",
+        "invoker",
         "bus",
     )
     watching, ledger = ground.watching, CreateOnly(ground.storage.ledger)
@@ -45,6 +47,7 @@ async def build_orchestrator(settings: Settings, secrets: Secrets, on_failure: O
         duties=(
             LostStarts(ledger, starts.for_repairs(), clock=nature.now_ms, patience=WAITING),
             watched_temporal(settings, client, address_of(settings), ground.state, watching),
+            InvokerWatch(settings.invoker_urls, ground.state),
             BusPulse(ground.storage.bus, ground.state),
         ),
         closing=(invoker.close,),

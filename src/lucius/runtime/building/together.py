@@ -73,6 +73,7 @@ def _beside(ground: Ground, desk: Desk, address: str, server: DevServer | None) 
     )
     worker = worker_program(settings, address, secrets)
     return Beside(
+        address=address,
         door=Listener(
             door, host=settings.invoker_host, port=settings.invoker_port, drain_seconds=settings.drain_seconds
         ),

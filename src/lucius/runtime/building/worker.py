@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import structlog
 
 from lucius.adapters.invokers.http import HttpInvoker
-from lucius.engines.temporal.sdk_metrics import metrics_runtime
+from lucius.engines.temporal.connection import in_words
+from lucius.engines.temporal.sdk_metrics import sdk_runtime
 from lucius.engines.temporal.worker import build_worker
 from lucius.runtime import nature
 from lucius.runtime.building.temporal import open_client
@@ -36,7 +38,8 @@ def open_invoker(settings: Settings) -> HttpInvoker:
 async def reach_temporal(settings: Settings, traces: Traces) -> Client:
     """A client that can have a worker, however long that takes; says once what it waits for."""
     address, told = address_of(settings), ""
-    runtime = metrics_runtime(settings.temporal_metrics_address)
+    json = settings.log_style == "json" or (settings.log_style == "auto" and not sys.stderr.isatty())
+    runtime = sdk_runtime(settings.temporal_metrics_address, json=json)
     log = structlog.get_logger("lucius.temporal")
     client: Client | None = None
     while True:
@@ -47,7 +50,7 @@ async def reach_temporal(settings: Settings, traces: Traces) -> Client:
             if missed is None:
                 return client
         except RuntimeError as error:  # what the client raises while nobody listens there
-            missed = str(error)
+            missed = in_words(error)
         what = f"Temporal {'does not answer' if client is None else 'cannot be used'}; trying on"
         if what != told:
             log.warning(what, address=address, reason=missed)

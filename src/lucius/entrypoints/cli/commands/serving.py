@@ -192,11 +192,11 @@ def _engine(lucius: Any) -> str:
         return "outbox"
     if lucius.beside is None:
         return f"temporal at {address_of(settings)}; invoker at {', '.join(settings.invoker_urls)}"
-    pages = (
-        f", its pages on http://127.0.0.1:{settings.temporal_ui_port}" if settings.temporal_ui_port else ""
-    )
-    server = settings.temporal_address or f"a server and worker of its own{pages}"
-    return f"temporal: {server}"
+    beside = lucius.beside
+    if beside.server is None:
+        return f"temporal at {beside.address}, with a worker of its own"
+    pages = f", pages on http://127.0.0.1:{settings.temporal_ui_port}" if settings.temporal_ui_port else ""
+    return f"temporal, with a server (--address {beside.address}{pages}) and a worker of its own"
 
 
 def _elsewhere(url: str) -> str:
