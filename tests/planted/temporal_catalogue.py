@@ -61,8 +61,8 @@ ATTEMPTS = (
     ),
     plant(
         "E2", "every try of a question draws another lease", ENGINE + "activities.py",
-        "return await self._invoker.advance(ask)",
-        "return await self._invoker.advance(Advance(job_id=ask.job_id, tenant_id=ask.tenant_id, "
+        "found = await self._invoker.advance(ask)",
+        "found = await self._invoker.advance(Advance(job_id=ask.job_id, tenant_id=ask.tenant_id, "
         'known=ask.known, lease_id=f"{id(ask):x}", spread=ask.spread))',
     ),
     plant(
