@@ -117,6 +117,16 @@ async def test_starts_do_not_wait_longer_for_a_temporal_that_was_away_longer(wor
     assert (await duty.run_once()).acted == 1
 
 
+async def test_many_lost_starts_are_not_started_a_page_every_two_seconds(world: LiveWorld) -> None:
+    """A duty that has started a full page says that there is more, and is not put to rest."""
+    world.engine._starts = Away(world.client)  # type: ignore[attr-defined]
+    for _ in range(3):
+        await world.opened(steps=protocol("ocr"))
+    duty = LostStarts(world.ledger, world.starts, clock=lambda: world.clock() + 5_000, page=2)
+    rounds = [await duty.run_once() for _ in range(2)]
+    assert [(report.acted, report.more) for report in rounds] == [(2, True), (1, False)]
+
+
 async def test_nudges_do_not_wait_longer_for_a_temporal_that_was_away_longer(world: LiveWorld) -> None:
     """After an hour without Temporal, a workflow that is late is nudged within seconds, not minutes."""
     await world.opened(steps=protocol("ocr"))

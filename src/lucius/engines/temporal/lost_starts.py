@@ -67,7 +67,12 @@ class LostStarts:
             except Unavailable:
                 self._resting.unseen(job_id, now)
                 raise
-        return Report(duty=self.name, acted=started, details={"looked": looked, "started": started})
+        return Report(
+            duty=self.name,
+            acted=started,
+            details={"looked": looked, "started": started},
+            more=started >= self._page,  # after an absence of Temporal there are many: do not rest between
+        )
 
     def _due(self, job: Job, now: int) -> bool:
         """What never began is started soon; what did has a workflow, almost always."""
