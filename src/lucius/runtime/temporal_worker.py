@@ -22,6 +22,7 @@ from lucius.runtime import nature
 from lucius.runtime.idle import tell_idle
 from lucius.runtime.invoker_pulse import InvokerPulse
 from lucius.runtime.temporal_address import address_of, require_temporal
+from lucius.runtime.worker_watch import LoopWatch, queue_look, watch_asking
 from lucius.security.redaction import redact
 from lucius.telemetry.logs import configure_logs
 from lucius.telemetry.traces import open_traces, otlp_endpoint
@@ -71,6 +72,10 @@ async def serve_worker(settings: Settings) -> int:
             worker = temporal_worker(settings, client, invoker)
             log.info("temporal worker runs", address=address_of(settings), version=__version__)
             pulse.working = True
+            looking.append(asyncio.create_task(LoopWatch().run()))
+            looking.append(
+                asyncio.create_task(watch_asking(queue_look(client, settings.temporal_task_queue)))
+            )
             await _work(worker, stop)
     finally:
         pulse.working = False
