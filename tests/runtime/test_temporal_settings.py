@@ -85,6 +85,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"engine": "temporal", "temporal_tls": True}, "name a server with LUCIUS_TEMPORAL_ADDRESS"),
     ({"invoker_url": "invoker:8701"}, "write http://HOST:PORT"),
     ({"invoker_url": "http://a:1,,http://b:1"}, "write http://HOST:PORT"),
+    ({"public_url": "lucius:8700"}, "where services reach the API"),
     ({"invoker_token": "x" * 31}, "at least 32 characters"),
     ({"invoker_token": "with a blank" * 4}, "printable ASCII"),
     ({"storage_backend": "ledger"}, "ledger is not part of this version"),

@@ -136,6 +136,26 @@ def test_a_taken_port_of_the_invoker_is_one_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize(
+    ("words", "variable", "value"),
+    [
+        (("up", "--engine", "temporal", "--port", "0"), "LUCIUS_TEMPORAL_UI_PORT", "{port}"),
+        (("temporal-worker",), "LUCIUS_TEMPORAL_WORKER_HEALTH", "127.0.0.1:{port}"),
+    ],
+)
+def test_a_taken_port_is_one_sentence(
+    words: tuple[str, ...], variable: str, value: str, tmp_path: Path
+) -> None:
+    """Pages and probes that cannot be shown where they should be stop the start, and name the setting."""
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = refused(*words, "--data", str(tmp_path), **{variable: value.format(port=port)})
+    assert said.startswith(f"lucius: {HOST} port {port} cannot be listened on: ")
+    assert f"{variable}. [ADDRESS_UNUSABLE]" in said
+
+
 def test_an_extra_that_is_missing_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra the engine says what to install."""
     found = importlib.util.find_spec

@@ -48,4 +48,6 @@ def test_a_connection_that_fails_is_told_in_words() -> None:
     """Names of a library's types are left out, unless nothing else is there."""
     refused = 'E(Transport, ConnectError("tcp connect error", Os { message: "Connection refused" }))'
     assert in_words(RuntimeError(refused)) == "tcp connect error: Connection refused"
+    plain = "ConnectError(Custom { kind: InvalidData, error: InvalidMessage(InvalidContentType) })"
+    assert in_words(RuntimeError(plain)) == "what answers there does not speak TLS"
     assert in_words(RuntimeError("InvalidCertificate(UnknownIssuer)")) == "InvalidCertificate(UnknownIssuer)"

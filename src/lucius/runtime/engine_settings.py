@@ -132,9 +132,8 @@ class EngineSettings(BaseModel):
     @classmethod
     def _addresses(cls, given: str | None) -> str | None:
         parts = [one.strip() for one in given.split(",")] if given is not None else []
-        for part in parts:
-            if urlsplit(part).scheme not in {"http", "https"} or not urlsplit(part).netloc:
-                raise ValueError("write http://HOST:PORT, several with commas between")
+        if not all(map(is_base, parts)):
+            raise ValueError("write http://HOST:PORT, several with commas between")
         return given
 
     @field_validator("invoker_token")
@@ -170,6 +169,11 @@ class EngineSettings(BaseModel):
     def _tls_names(self) -> list[str]:
         names = ("api_key", "tls", "tls_client_cert", "tls_client_key", "tls_server_ca")
         return [f"LUCIUS_TEMPORAL_{name.upper()}" for name in names if getattr(self, f"temporal_{name}")]
+
+
+def is_base(url: str) -> bool:
+    """Whether others can be told to call what is below this."""
+    return urlsplit(url).scheme in {"http", "https"} and bool(urlsplit(url).netloc)
 
 
 def check_token(token: str) -> None:

@@ -10,10 +10,10 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from lucius.runtime.engine_settings import EngineSettings
+from lucius.runtime.engine_settings import EngineSettings, is_base
 from lucius.runtime.storage_settings import StorageSettings
 
 
@@ -93,6 +93,13 @@ class Settings(EngineSettings, StorageSettings, BaseSettings):
     """Where traces go (OTLP over HTTP); None: nowhere, unless OpenTelemetry's own variables say so."""
     metrics_tenants: int = Field(default=0, ge=0)
     """How many tenants get metrics of their own."""
+
+    @field_validator("public_url")
+    @classmethod
+    def _callable(cls, given: str | None) -> str | None:
+        if given and not is_base(given):
+            raise ValueError("write http://HOST:PORT or https://HOST, where services reach the API")
+        return given
 
     @property
     def ledger_path(self) -> str:

@@ -102,7 +102,9 @@ BUS_BACKLOG = _gauge("bus_backlog", "Messages waiting on the bus.", "subscriptio
 WEBHOOK_BACKLOG = _gauge("webhook_backlog", "Webhook deliveries waiting.")
 TEMPORAL_UP = _gauge("temporal_up", "1 while Temporal answers, else 0.")
 TEMPORAL_BACKLOG = _gauge("temporal_backlog", "Tasks that wait for a temporal worker, about.", "kind")
-TEMPORAL_WORKERS = _gauge("temporal_workers", "Temporal workers that asked for tasks lately.", "kind")
+TEMPORAL_WORKERS = _gauge(
+    "temporal_workers", "Temporal workers that asked for tasks in the last five minutes.", "kind"
+)
 
 COUNTERS = (
     JOBS_ACCEPTED,

@@ -52,6 +52,8 @@ def reachable() -> Iterator[None]:
 def in_words(error: RuntimeError) -> str:
     """What a client says that has no connection, without the names of the library's own types."""
     said = str(error)
+    if "InvalidContentType" in said:
+        return "what answers there does not speak TLS"
     return ": ".join(_QUOTED.findall(said)) or said
 
 

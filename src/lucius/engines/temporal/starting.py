@@ -18,6 +18,7 @@ from temporalio.service import RPCError
 from lucius.core.job import standing
 from lucius.core.states import JOB_STATUS
 from lucius.engines.temporal import attributes
+from lucius.engines.temporal.connection import in_words
 from lucius.engines.temporal.messages import WORKFLOW, Start
 from lucius.engines.temporal.slim import slim_order, slim_standing
 from lucius.errors import Unavailable
@@ -72,8 +73,12 @@ class WorkflowStarts:
             )
         except WorkflowAlreadyStartedError:
             return False
-        except (RPCError, RuntimeError) as error:  # RuntimeError: it was never reached
-            raise Unavailable(f"Temporal does not answer ({error}).", code="TEMPORAL_UNAVAILABLE") from error
+        except RPCError as error:  # away, or something there is to be mended: a namespace, an attribute
+            message = f"Temporal does not start the workflow ({error})."
+            raise Unavailable(message, code="TEMPORAL_UNAVAILABLE") from error
+        except RuntimeError as error:  # it was never reached
+            message = f"Temporal does not answer ({in_words(error)})."
+            raise Unavailable(message, code="TEMPORAL_UNAVAILABLE") from error
         return True
 
     def _searched(self, job: Job) -> TypedSearchAttributes:

@@ -101,6 +101,8 @@ def up(
 
         require_temporal()
         check_port(settings.invoker_host, settings.invoker_port, remedy="LUCIUS_INVOKER_PORT")
+        if settings.temporal_ui_port is not None and settings.temporal_address is None:
+            check_port("127.0.0.1", settings.temporal_ui_port, remedy="LUCIUS_TEMPORAL_UI_PORT")
     if until_eof:
         heed_eof()
     _run(settings, "up")

@@ -66,6 +66,9 @@ def temporal_worker(
 ) -> None:  # fmt: skip
     """Run a temporal worker: it drives workflows and asks invokers. Any number, anywhere."""
     settings = _settings({"data": data, "temporal_address": temporal, "invoker_url": invoker})
+    if settings.temporal_worker_health is not None:
+        probes, _, probed = settings.temporal_worker_health.rpartition(":")
+        check_port(probes.strip("[]"), int(probed), remedy="LUCIUS_TEMPORAL_WORKER_HEALTH")
     from lucius.runtime.temporal_worker import run_worker
     from lucius.telemetry.logs import bound
 
