@@ -22,7 +22,6 @@ from lucius.runtime import nature
 from lucius.runtime.idle import tell_idle
 from lucius.runtime.invoker_pulse import InvokerPulse
 from lucius.runtime.temporal_address import address_of, require_temporal
-from lucius.runtime.worker_watch import LoopWatch, queue_look, watch_asking
 from lucius.security.redaction import redact
 from lucius.telemetry.logs import configure_logs
 from lucius.telemetry.traces import open_traces, otlp_endpoint
