@@ -71,10 +71,6 @@ async def serve_worker(settings: Settings) -> int:
             worker = temporal_worker(settings, client, invoker)
             log.info("temporal worker runs", address=address_of(settings), version=__version__)
             pulse.working = True
-            looking.append(asyncio.create_task(LoopWatch().run()))
-            looking.append(
-                asyncio.create_task(watch_asking(queue_look(client, settings.temporal_task_queue)))
-            )
             await _work(worker, stop)
     finally:
         pulse.working = False
