@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from lucius.errors import Unavailable
 from lucius.ports.duties import Report
-from lucius.runtime.at_work import _repeat
+from lucius.runtime.at_work import CALM, _repeat
 from lucius.runtime.state import State
 from lucius.telemetry.metrics import Metrics
 
@@ -36,15 +36,36 @@ class Script:
         return said
 
 
-async def test_a_duty_that_is_hindered_says_so_once() -> None:
-    """However many rounds a part is away, there is one line when it goes and one when it is back."""
-    away, done = Unavailable("away", code="TEMPORAL_UNAVAILABLE"), Report(duty="scripted", acted=1)
-    duty, metrics = Script(done, away, away, away, done, done), Metrics(clock=lambda: 7, version="1")
+AWAY = Unavailable("away", code="TEMPORAL_UNAVAILABLE")
+IDLE = Report(duty="scripted")
+
+
+async def said(duty: Script, metrics: Metrics) -> list[Any]:
+    """What is written while the script is played."""
     with capture_logs() as lines:
         working = asyncio.create_task(_repeat(duty, metrics, State()))
         await asyncio.wait_for(duty.through.wait(), 30)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
-    told: list[Any] = [(line["event"], line["duty"]) for line in lines]
-    assert told == [("duty put off", "scripted"), ("duty done again", "scripted")]
+    return [(line["event"], line["duty"]) for line in lines]
+
+
+async def test_a_round_that_did_nothing_does_not_say_that_all_is_well() -> None:
+    """What failed rests for some rounds: they are no news. After enough of them it is over."""
+    metrics = Metrics(clock=lambda: 7, version="1")
+    flapping = Script(AWAY, IDLE, IDLE, AWAY, IDLE, IDLE, AWAY)
+    assert await said(flapping, metrics) == [("duty put off", "scripted")]
+    over = Script(AWAY, *[IDLE] * CALM, AWAY)
+    assert [event for event, _ in await said(over, metrics)] == [
+        "duty put off",
+        "duty done again",
+        "duty put off",
+    ]
+
+
+async def test_a_duty_that_is_hindered_says_so_once() -> None:
+    """However many rounds a part is away, there is one line when it goes and one when it is back."""
+    done = Report(duty="scripted", acted=1)
+    duty, metrics = Script(done, AWAY, AWAY, AWAY, done, done), Metrics(clock=lambda: 7, version="1")
+    assert await said(duty, metrics) == [("duty put off", "scripted"), ("duty done again", "scripted")]
     assert metrics.rounds()["scripted"].report is done

@@ -82,22 +82,29 @@ async def _lead(driver: Driver, process: Process) -> None:
             group.create_task(_repeat(duty, process.metrics, process.state))
 
 
+CALM = 5
+"""Rounds that found nothing to do after which a duty counts as done again: what failed may be at rest."""
+
+
 async def _repeat(duty: Duty, metrics: Metrics, state: State) -> None:
     """A duty round after round; one that cannot be done now is tried again next time, which is said once."""
     log = structlog.get_logger("lucius.duties").bind(duty=duty.name)
     hindered: str | None = None
+    calm = 0
     while True:
         try:
             report = await duty.run_once()
         except LuciusError as error:
+            calm = 0
             known = error.code == "TEMPORAL_UNAVAILABLE" and "temporal" in state.missed
             if error.code != hindered and not known:  # that Temporal is away is said elsewhere, once
                 log.warning("duty put off", code=error.code, reason=error.message)
                 hindered = error.code
         else:
-            if hindered is not None:
+            calm += 1
+            if hindered is not None and (report.acted or calm >= CALM):
                 log.info("duty done again")
-            hindered = None
+                hindered = None
             metrics.observe_report(report)
             if report.more:
                 continue
