@@ -146,7 +146,7 @@ def _server(session: Session) -> Iterator[Finding]:
     from lucius.sdk import admin
 
     try:
-        session.client.raw(admin.ready())
+        parts = session.client.raw(admin.ready()).get("components", {})
     except LuciusError as error:
         if error.code != "SERVER_UNREACHABLE":
             remedy = "Look at its log; name another with --url or LUCIUS_URL."
@@ -161,6 +161,10 @@ def _server(session: Session) -> Iterator[Finding]:
         yield from _port(session.url)
         return
     yield Finding(name="server", state="ok", detail=f"{session.url} is ready")
+    for part, said in parts.items():
+        if said != "ok":
+            remedy = "It goes on taking jobs; docs/operations.md says what to look at."
+            yield Finding(name=part, state="warn", detail=said.removeprefix("missed: "), remedy=remedy)
 
 
 def _port(url: str) -> Iterator[Finding]:
