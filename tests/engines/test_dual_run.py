@@ -9,12 +9,9 @@ import pytest
 
 from lucius.core import commands as cmd
 from lucius.core.decide import Chance, decide
-from lucius.engines.temporal import pilot as pilot_module
 from lucius.engines.temporal import telling, workflow
 from lucius.engines.temporal.connection import Whereabouts, connect
 from lucius.engines.temporal.desk import InvokerDesk
-from lucius.engines.temporal.messages import Told
-from lucius.engines.temporal.pilot import Pilot
 from lucius.ports.ledger import Judge
 from lucius.testing.temporal import TemporalServer
 from tests.engines.dual_run import DiffersError, DualRun
@@ -100,19 +97,6 @@ def draws_leases(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(InvokerDesk, "_judging", judging)
 
 
-def rests_on(patch: pytest.MonkeyPatch) -> None:
-    """A workflow that asked in vain does not ask again for a while, whatever it hears."""
-    patch.setattr(pilot_module, "SHORTEST_REST", 60_000)
-    hear = Pilot.hear
-
-    def heard(pilot: Pilot, command: cmd.Command, told: Told) -> None:
-        rest, until = pilot._rest, pilot._quiet_until
-        hear(pilot, command, told)
-        pilot._rest, pilot._quiet_until = rest, until
-
-    patch.setattr(Pilot, "hear", heard)
-
-
 def ends_well(patch: pytest.MonkeyPatch) -> None:
     """The workflow of a failed job completes."""
 
@@ -122,7 +106,7 @@ def ends_well(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(workflow.JobWorkflow, "_end", end)
 
 
-@pytest.mark.parametrize("plant", [forgets_results, draws_leases, rests_on, ends_well])
+@pytest.mark.parametrize("plant", [forgets_results, draws_leases, ends_well])
 async def test_a_planted_bug_is_a_difference(
     plant: Plant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, temporal: TemporalServer
 ) -> None:

@@ -20,7 +20,7 @@ CHANGES = {
     ),
     "another call": ('            "advance", question,', '            "go_on", question,'),
     "a timer less": ("            self._set_timer()\n", ""),
-    "another time": ("workflow.sleep(max(wait, 1) / 1000)", "workflow.wait_condition(lambda: False)"),
+    "another time": ("workflow.sleep(wait / 1000)", "workflow.wait_condition(lambda: False)"),
     "chance of its own": ("workflow.uuid4().hex", "__import__('uuid').uuid4().hex"),
     "a clock of its own": ("return workflow.time_ns() //", "return __import__('time').time_ns() //"),
 }

@@ -92,7 +92,7 @@ def test_a_doubt_goes_along() -> None:
     pilot.hear(cmd.Result(**{**story.reply(), "lease_id": "another"}, result=done()), fooled)
     fresh = Pilot(pilot.restart())
     assert not fresh.over
-    assert fresh.wants(story.now)
+    assert fresh.wants()
 
 
 def test_a_nudge_goes_along() -> None:
@@ -100,8 +100,8 @@ def test_a_nudge_goes_along() -> None:
     story = Story().published().acked()
     pilot = Pilot(Start(order=story.order, standing=standing(story.job)))
     pilot.nudge()
-    assert Pilot(pilot.restart()).wants(story.now)
-    assert not Pilot(Start(order=story.order, standing=standing(story.job))).wants(story.now)
+    assert Pilot(pilot.restart()).wants()
+    assert not Pilot(Start(order=story.order, standing=standing(story.job))).wants()
 
 
 async def _until_fresh(world: LiveWorld, job: Job) -> None:

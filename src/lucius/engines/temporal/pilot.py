@@ -1,5 +1,9 @@
 """The workflow's replica of its job, and what to do next. Pure: time and chance are arguments.
 
+Time passes by what happens, never by looking at a clock: signals and answers say what time it is for the
+ledger, and a timer that fires says that its moment has come. When a workflow runs again from its history,
+Temporal may show it a later clock than the first time; what happened is the same.
+
 The replica is what the ledger is known to hold (`job.version` is the ledger's), plus attempts that the
 workflow has drawn and is about to have recorded. Signals bring it forward by the same `decide` that the
 ledger used; answers replace it. Whatever does not fit is no reason to guess: the next thing is to ask.
@@ -7,7 +11,8 @@ ledger used; answers replace it. Whatever does not fit is no reason to guess: th
     hear   a signal: not newer than what is known, nothing; else decide, and ask if the ledger saw it else
     ask    draw a lease and start what may start, here first: an ACK may be quicker than the answer
     learn  the ledger's answer: taken unless a signal has already told more
-    due    when to look again although nobody said anything
+    due    the moment at which to look again although nobody says anything
+    reach  that moment has come
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ LONGEST_REST = 60_000
 
 
 class Pilot:
-    """One job, seen from its workflow. `now` is Temporal's time; what it stands for is the ledger's."""
+    """One job, seen from its workflow. `now` is Temporal's time; all other times are the ledger's."""
 
     def __init__(self, start: Start) -> None:
         self.job: Job = start.standing.of(start.order)
@@ -49,6 +54,7 @@ class Pilot:
         self._asked = 0
         self._rest = 0
         self._quiet_until = 0
+        self._time = self.job.updated_at
 
     @property
     def over(self) -> bool:
@@ -63,6 +69,7 @@ class Pilot:
         """The ledger has judged this; judge it too."""
         if told.version <= self.job.version:
             return
+        self.reach(told.at)
         decision = decide(self.job, command, told.at, Chance(lease_id="", spread=told.spread))
         self.job = replace(decision.job, version=told.version)
         accepted = decision.verdict is Verdict.ACCEPTED and not told.again
@@ -72,23 +79,26 @@ class Pilot:
         self._disputed = not agrees or ((self._disputed or unheard) and not decision.job.terminal)
         self._rest = self._quiet_until = 0  # what is new is no reason to go on resting
 
-    def wants(self, now: int) -> bool:
+    def reach(self, moment: int) -> None:
+        """It is at least so late."""
+        self._time = max(self._time, moment)
+
+    def wants(self) -> bool:
         """True when it is time to ask: something can start, something is due, or somebody disagrees."""
         if self.over:
             return False
         if self._nudged or self._disputed:
             return True
-        there = now + self._skew
         due = due_at(self.job)
-        overdue = due is not None and due <= there
-        starts = bool(decide(self.job, cmd.Tick(), there, _PROBE).created)
-        return (overdue or starts) and now >= self._quiet_until
+        overdue = due is not None and due <= self._time
+        starts = bool(decide(self.job, cmd.Tick(), self._time, _PROBE).created)
+        return (overdue or starts) and self._time >= self._quiet_until
 
-    def ask(self, now: int, chance: Chance) -> Advance:
+    def ask(self, chance: Chance) -> Advance:
         """The question, with a lease for whatever it starts."""
         self._nudged = False
         self._asked = known = self.job.version
-        decision = decide(self.job, cmd.Tick(), now + self._skew, chance)
+        decision = decide(self.job, cmd.Tick(), self._time, chance)
         if decision.created:
             self.job = replace(decision.job, version=known)
         order = self.job.order
@@ -103,6 +113,7 @@ class Pilot:
         Without one the answer counts even if it is older: a ledger may have been restored from a copy.
         """
         self._skew = answer.now - now
+        self.reach(answer.now)
         found = answer.standing
         if found is None:
             self.lost = True
@@ -112,12 +123,16 @@ class Pilot:
             self._disputed = False
         fruitless = found.version == self._asked
         self._rest = min(max(self._rest * 2, SHORTEST_REST), LONGEST_REST) if fruitless else 0
-        self._quiet_until = now + self._rest
+        self._quiet_until = answer.now + self._rest
 
-    def due(self, now: int) -> int | None:
-        """Milliseconds until it should look again of its own accord; None: no clock runs."""
+    def due(self) -> int | None:
+        """The moment to look again of its own accord; None: no clock runs."""
         due = due_at(self.job)
-        return None if due is None else max(due - (now + self._skew), self._quiet_until - now, 0)
+        return None if due is None else max(due, self._quiet_until)
+
+    def until(self, moment: int, now: int) -> int:
+        """Milliseconds that Temporal has to wait for a moment of the ledger."""
+        return max(moment - (now + self._skew), 1)
 
     def restart(self) -> Start:
         """What a fresh run needs to go on exactly here."""

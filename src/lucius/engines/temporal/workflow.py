@@ -89,7 +89,7 @@ class JobWorkflow:
     @workflow.query
     def busy(self) -> bool:
         """Whether a question is on its way or about to be."""
-        return self._call is not None or self._pilot.wants(_now())
+        return self._call is not None or self._pilot.wants()
 
     async def _stir(self) -> bool:
         """Wait until there is something to do; True: a question was answered.
@@ -108,10 +108,11 @@ class JobWorkflow:
             call.result()  # whatever went wrong in there goes wrong here
         if self._timer is not None and self._timer.done():
             self._timer = None
+            self._pilot.reach(self._fires_at)
         return call is not None and self._call is None
 
     def _wants(self) -> bool:
-        return self._call is None and (self._pilot.wants(_now()) or self._too_long())
+        return self._call is None and (self._pilot.wants() or self._too_long())
 
     def _stirred(self) -> bool:
         if self._pilot.over or (self._timer is not None and self._timer.done()):
@@ -122,7 +123,7 @@ class JobWorkflow:
 
     async def _advance(self) -> None:
         chance = Chance(lease_id=workflow.uuid4().hex, spread=workflow.random().random())
-        question = self._pilot.ask(_now(), chance)
+        question = self._pilot.ask(chance)
         answer = await workflow.execute_activity(
             "advance", question, result_type=Advanced, start_to_close_timeout=CALL, retry_policy=PATIENT,
             summary=self._summary(question),
@@ -138,16 +139,16 @@ class JobWorkflow:
         self._pilot.nudge()
 
     def _set_timer(self) -> None:
-        wait = self._pilot.due(_now())
-        if wait is None or self._call is not None:
+        fires_at = self._pilot.due()
+        if fires_at is None or self._call is not None:
             return
-        fires_at = _now() + wait
         if self._timer is not None:
             if fires_at >= self._fires_at:
                 return
             self._timer.cancel()
         self._fires_at = fires_at
-        self._timer = asyncio.create_task(workflow.sleep(max(wait, 1) / 1000))
+        wait = self._pilot.until(fires_at, _now())
+        self._timer = asyncio.create_task(workflow.sleep(wait / 1000))
 
     def _show(self) -> None:
         """Let Temporal's own lists show how the job stands."""
