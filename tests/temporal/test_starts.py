@@ -10,6 +10,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from lucius.core import commands as cmd
 from lucius.core.job import Job
 from lucius.core.states import JobState
+from lucius.engines.temporal import workflow
 from lucius.engines.temporal.attributes import PROTOCOL, STATUS, TENANT
 from lucius.testing.jobs import protocol
 from tests.temporal.world import LiveWorld
@@ -67,8 +68,9 @@ async def test_a_workflow_says_what_it_is_for(world: LiveWorld) -> None:
     assert details.startswith("ocr → sis, document contract-7; lane ")
 
 
-async def test_lists_can_be_filtered(shown: LiveWorld) -> None:
-    """Tenant, protocol and status are search attributes, and the status follows the job."""
+async def test_lists_can_be_filtered(shown: LiveWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tenant, protocol and status are search attributes; the status follows a job that lasts a while."""
+    monkeypatch.setattr(workflow, "SHOWN_AFTER", 300)
     job = await shown.opened(tenant="zeta", steps=protocol("ocr", "sis"))
     assert await _shown(shown, job) == ("zeta", "ocr_sis", "QUEUED")
     directive = await shown.take()

@@ -35,6 +35,8 @@ PATIENT = RetryPolicy(
 )
 #: Also how long a question is lost for when the worker that asked it dies.
 CALL = timedelta(seconds=8)
+SHOWN_AFTER = 30_000
+"""Milliseconds after which lists show that a job has begun."""
 GRACE = timedelta(seconds=30)
 """How long a cancelled job waits for Temporal's own cancellation, which follows ours."""
 
@@ -52,6 +54,7 @@ class JobWorkflow:
         self._call: asyncio.Task[None] | None = None
         self._timer: asyncio.Task[None] | None = None
         self._fires_at = 0
+        self._lasts = False
 
     @workflow.run
     async def run(self, start: msg.Start) -> msg.Outcome:  # noqa: ARG002  taken by __init__, as signals may come first
@@ -109,6 +112,7 @@ class JobWorkflow:
         if self._timer is not None and self._timer.done():
             self._timer = None
             self._pilot.reach(self._fires_at)
+            self._lasts = True
         return call is not None and self._call is None
 
     def _wants(self) -> bool:
@@ -117,7 +121,7 @@ class JobWorkflow:
     def _stirred(self) -> bool:
         if self._pilot.over or (self._timer is not None and self._timer.done()):
             return True
-        if self._status != JOB_STATUS[self._pilot.job.state]:
+        if self._unshown() is not None:
             return True
         return self._call.done() if self._call is not None else self._wants()
 
@@ -142,6 +146,8 @@ class JobWorkflow:
         fires_at = self._pilot.due()
         if fires_at is None or self._call is not None:
             return
+        if self._begun() and not self._lasts:
+            fires_at = min(fires_at, self._pilot.job.updated_at + SHOWN_AFTER)
         if self._timer is not None:
             if fires_at >= self._fires_at:
                 return
@@ -152,11 +158,25 @@ class JobWorkflow:
 
     def _show(self) -> None:
         """Let Temporal's own lists show how the job stands."""
-        status = JOB_STATUS[self._pilot.job.state]
-        if status != self._status:
+        status = self._unshown()
+        if status is not None:
             self._status = status
             if self._attributes:
                 workflow.upsert_search_attributes([STATUS.value_set(status)])
+
+    def _unshown(self) -> str | None:
+        """The status that Temporal's lists do not show yet.
+
+        That a queued job has begun is shown when a timer fires: most jobs are over by then, and each change
+        costs Temporal an event and a write.
+        """
+        status = JOB_STATUS[self._pilot.job.state]
+        return None if status == self._status or (self._begun() and not self._lasts) else status
+
+    def _begun(self) -> bool:
+        """Whether the job is shown as queued, and is not."""
+        status = JOB_STATUS[self._pilot.job.state]
+        return self._status == JobState.QUEUED.value and status == JobState.IN_PROGRESS.value
 
     def _too_long(self) -> bool:
         """Whether a fresh run should go on. Not once cancelled: with the run Temporal forgets that."""
