@@ -21,6 +21,9 @@ FROZEN = 20.0
 """Seconds: longer than a reply is lent to an invoker, so another one has judged it meanwhile."""
 
 
+pytestmark = pytest.mark.proof  # they take minutes; kills and outages are in every run
+
+
 def test_every_process_drains_under_load(tmp_path: Path) -> None:
     """SIGTERM of one after the other: each ends with 0, and not one attempt is lost by it."""
     with OptionB(tmp_path, RECIPE, invokers=2, environment=SOON) as world:
@@ -74,7 +77,6 @@ def test_a_frozen_invoker_does_no_harm(tmp_path: Path) -> None:
         proven(world, load)
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize("seed", range(5))
 def test_many_power_cuts(tmp_path: Path, seed: int) -> None:
     """Power cuts one after the other, at any moment of the start too."""

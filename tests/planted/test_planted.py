@@ -21,7 +21,10 @@ from tests.planted.temporal_catalogue import TEMPORAL, TEMPORAL_CATALOGUE
 SOURCE = Path(lucius.__file__).parent
 ROOT = Path(__file__).parents[2]
 LONGEST = 120.0
-PLANTS = CATALOGUE + SDK_CATALOGUE + TEMPORAL_CATALOGUE
+#: One for each trap of the temporal engine in every run, all of them at length.
+FIRST = tuple({plant.trap: plant for plant in reversed(TEMPORAL_CATALOGUE)}.values())
+OTHERS = tuple(plant for plant in TEMPORAL_CATALOGUE if plant not in FIRST)
+PLANTS = CATALOGUE + SDK_CATALOGUE + FIRST
 SURROUNDINGS = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "LUCIUS_TEST_PATIENCE": "8",
@@ -71,6 +74,14 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[Plant, Future[tuple
 def test_a_planted_bug_is_noticed(plant: Plant, trials: dict[Plant, Future[tuple[bool, str]]]) -> None:
     """What this trap would do to a user, our tests see first."""
     caught, said = trials[plant].result()
+    assert caught, f"nobody noticed: {said}"
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("plant", OTHERS, ids=lambda plant: f"{plant.trap} {plant.what}")
+def test_a_further_bug_is_noticed(plant: Plant, tmp_path: Path) -> None:
+    """The same trap in other forms."""
+    caught, said = noticed(plant, tmp_path, plant.found_by)
     assert caught, f"nobody noticed: {said}"
 
 

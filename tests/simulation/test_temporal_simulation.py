@@ -12,7 +12,7 @@ from lucius.testing.simulation.temporal import run_schedule
 from tests.cores import share
 
 MODULE = "lucius.testing.simulation.temporal"
-SCHEDULES = 600
+SCHEDULES = 300
 MANY = 100_000
 WORKERS = share()
 
