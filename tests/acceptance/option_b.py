@@ -200,6 +200,10 @@ class Load:
         self._enough = threading.Event()
         self._threads = [threading.Thread(target=self._submit, daemon=True) for _ in range(clients)]
 
+    def allow(self, more: int) -> None:
+        """Keep so many more jobs open."""
+        self._most += more
+
     def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()

@@ -50,6 +50,7 @@ def test_a_power_cut_and_a_late_temporal(tmp_path: Path) -> None:
                     world.start(name, ready=False)
             world.api.await_ready()
             accepted = len(load.acknowledged)
+            load.allow(20)  # nothing ends now
             await_that(lambda: len(load.acknowledged) >= accepted + 10, "10 jobs without Temporal")
             world.start(TEMPORAL)
             world.progress()
