@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucius.core.admission import Counts, admit
+from lucius.core.decide import Verdict
+from lucius.ports.engine import Answer
 from lucius.ports.ledger import Change
 
 if TYPE_CHECKING:
@@ -36,6 +38,15 @@ class Changes:
             outbox=tuple(self._render(job, index) for index in decision.created) if decision.created else (),
             deliveries=self._tell(before, job, decision.events) if job.order.callback_urls else (),
         )
+
+
+def answer_of(change: Change | None) -> Answer:
+    """What whoever asked is told. Somebody else's job is no job."""
+    if change is None:
+        return Answer(verdict=Verdict.UNKNOWN, job=None)
+    decision = change.decision
+    job = None if decision.verdict is Verdict.UNKNOWN and not decision.events else decision.job
+    return Answer(verdict=decision.verdict, job=job, refusal=decision.refusal)
 
 
 def require_slot(limits: Limits, usage: Usage, mode: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lucius.core import commands as cmd
 from lucius.core.decide import Chance, Decision, Verdict, decide, open_job
 from lucius.core.states import JobState
-from lucius.dispatch.changes import Changes, require_slot
+from lucius.dispatch.changes import Changes, answer_of, require_slot
 from lucius.ports.engine import Answer
 from lucius.ports.ledger import Change, Claim, Opened, Usage
 
@@ -92,7 +92,7 @@ class OutboxEngine:
     async def _reported(self, reply: cmd.Reply, committed: Awaitable[Change | None]) -> Answer:
         change = await committed
         self.heard(reply, change)
-        return _answer(change)
+        return answer_of(change)
 
     def control(self, job_id: str, command: cmd.Command, limits: Limits) -> Awaitable[Answer]:
         """Cancel, pause, resume. A paused job gave its slot back and must find a free one."""
@@ -130,12 +130,4 @@ class OutboxEngine:
 
 
 async def _answered(committed: Awaitable[Change | None]) -> Answer:
-    return _answer(await committed)
-
-
-def _answer(change: Change | None) -> Answer:
-    if change is None:
-        return Answer(verdict=Verdict.UNKNOWN, job=None)
-    decision = change.decision
-    job = None if decision.verdict is Verdict.UNKNOWN and not decision.events else decision.job
-    return Answer(verdict=decision.verdict, job=job, refusal=decision.refusal)
+    return answer_of(await committed)

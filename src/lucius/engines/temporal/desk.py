@@ -17,7 +17,7 @@ from lucius.core import commands as cmd
 from lucius.core.decide import Chance, Decision, Verdict, decide
 from lucius.core.job import standing
 from lucius.core.states import JobState
-from lucius.dispatch.changes import Changes, require_slot
+from lucius.dispatch.changes import Changes, answer_of, require_slot
 from lucius.engines.temporal.closing import Closing
 from lucius.engines.temporal.publishing import Publishing
 from lucius.engines.temporal.recording import recorded, same_directive
@@ -150,7 +150,7 @@ class InvokerDesk:
             self._untraced(type(reply).__name__.upper(), verdict.value)
         if change is not None:
             await self._told(reply, change.decision, spread)
-        return _answer(change)
+        return answer_of(change)
 
     async def _told(self, reply: cmd.Reply, decision: Decision, spread: float) -> None:
         try:
@@ -166,7 +166,7 @@ class InvokerDesk:
         if change is not None:
             with contextlib.suppress(Unavailable):  # a workflow that cannot be told now finds out: it drifts
                 await self._telling.control(command, change.decision, spread)
-        return _answer(change)
+        return answer_of(change)
 
     async def _published(self, change: Change | None) -> Advanced:
         if change is None:
@@ -183,11 +183,3 @@ class InvokerDesk:
 
     def _apply(self, job_id: str, command: cmd.Command) -> Awaitable[Change | None]:
         return self._ledger.change(job_id, self._judging(command, self._spread()))
-
-
-def _answer(change: Change | None) -> Answer:
-    if change is None:
-        return Answer(verdict=Verdict.UNKNOWN, job=None)
-    decision = change.decision
-    job = None if decision.verdict is Verdict.UNKNOWN and not decision.events else decision.job
-    return Answer(verdict=decision.verdict, job=job, refusal=decision.refusal)
