@@ -27,7 +27,7 @@ from tests.temporal.record import HISTORIES, scrubbed
 from tests.temporal.scenarios import FRESH, SCENARIOS
 
 STORED = sorted(HISTORIES.glob("*.json"))
-MACHINE = re.compile(r"\d+@\w|/home/|/root/|\.py\b|localhost|127\.0\.0\.1|File \"|site-packages")
+MACHINE = re.compile(r"\d+@\w|/(?:home|root)/|\.py\b|localhost|127\.0\.0\.1|File \"|site-packages")
 NOTICED = re.compile(r"[Nn]ondeterminism|RestrictedWorkflowAccessError")
 
 
