@@ -71,7 +71,7 @@ docs: $(STAMP) ## Regenerate the pages that are made from code
 lock: $(STAMP) ## Resolve pyproject.toml into the lock files (ARGS=--upgrade for newer versions)
 	@# Everything first, then the part that make installs: adding an extra later changes no version.
 	@$(COMPILE) $(ARGS) --all-extras --group dev pyproject.toml --output-file requirements-extras.lock
-	@$(COMPILE) --extra azure --extra reference --extra scaffold --extra temporal --group dev \
+	@$(COMPILE) --extra aws --extra azure --extra reference --extra scaffold --extra temporal --group dev \
 		--constraints requirements-extras.lock pyproject.toml --output-file requirements.lock
 	@$(NPM) install --prefix tools/parts --package-lock-only $(NPM_OPTIONS)
 

@@ -1,0 +1,1 @@
+"""Stores and queues: `sqlite` in a file on this machine, `aws` in DynamoDB and SQS."""

@@ -1,0 +1,1 @@
+"""Background duties of lifebook runs: one thing each, done once a call, with a report."""

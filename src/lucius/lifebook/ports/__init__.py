@@ -1,0 +1,1 @@
+"""What lifebook runs need from outside: a store of records, a queue of messages, a place for events."""

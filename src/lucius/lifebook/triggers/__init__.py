@@ -1,0 +1,1 @@
+"""What starts runs: schedules, signed webhooks, dropped files; people do it through the API."""
