@@ -86,7 +86,7 @@ class Create:
         return created
 
     async def send(self, run: Run) -> Run:
-        """Put the run's message into the queue and note it. If the queue is away, the sweeper does it later."""
+        """Put the run's message into the queue and note it. If the queue is away, the sweeper does it."""
         try:
             await self._queue.send(envelope_of(run), send_no=run.sends)
             return (await self._changes.apply(run.job_id, Sent(), known=run)).run

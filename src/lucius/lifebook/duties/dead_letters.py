@@ -1,0 +1,124 @@
+"""Dead letters: messages that were received too often. Looked at, told, redriven; never lost.
+
+A dead letter stays in its queue, where its depth raises the alarm, until somebody redrives or discards it.
+Looking takes messages for a moment and gives them back. What is found there decides as follows:
+
+    its run completed, was canceled, or has a newer message     a leftover: deleted
+    its run is dead                                             stays
+    its run is open and nobody holds it                         the run is marked `dead`; stays
+    no such run, or unreadable                                  stays, shown with what can be read of it
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from lucius.errors import NotFound
+from lucius.lifebook.core.commands import Bury
+from lucius.lifebook.core.run import Envelope, Run
+from lucius.lifebook.core.states import Status
+from lucius.lifebook.ports.queue import MAX_BATCH, Delivery, RunQueue
+from lucius.lifebook.ports.store import Created, RunStore
+from lucius.lifebook.usecases.change import Changes
+from lucius.lifebook.usecases.control import Control
+from lucius.ports.duties import Report
+
+LOOKING_SECONDS = 30
+"""For how long messages are taken while we look; given back as soon as we have looked."""
+MOST = 1_000
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+    """A message among the dead letters, and what is known of its run."""
+
+    delivery: Delivery
+    envelope: Envelope | None
+    """None: its body cannot be read."""
+    run: Run | None
+
+
+class DeadLetters:
+    """The queue of dead letters, for people and as a duty."""
+
+    name = "lifebook-dead-letters"
+
+    def __init__(
+        self, dead: RunQueue, store: RunStore, changes: Changes, control: Control, *, interval: float = 30.0
+    ) -> None:
+        self._dead = dead
+        self._store = store
+        self._changes = changes
+        self._control = control
+        self.interval = interval
+
+    async def list(self, limit: int = 100) -> Sequence[DeadLetter]:
+        """What is there, about: a standard queue shows no order."""
+        async with self._taken(min(limit, MOST)) as letters:
+            return letters
+
+    async def redrive(self, job_id: str, *, user_id: str) -> Created:
+        """A new run for a dead one, whose messages then leave the dead letters; raises `NotFound`."""
+        run = await self._store.get(job_id)
+        if run is None:
+            raise NotFound(f"There is no run {job_id}.")
+        created = await self._control.retry(run, user_id=user_id)
+        await self.discard(job_id)
+        return created
+
+    async def discard(self, job_id: str) -> int:
+        """Delete the dead letters of a run (or the message with that id); how many there were."""
+        gone = 0
+        async with self._taken(MOST) as letters:
+            for letter in letters:
+                if job_id in (letter.delivery.message_id, letter.envelope and letter.envelope.job_id):
+                    await self._dead.delete(letter.delivery)
+                    gone += 1
+        return gone
+
+    async def run_once(self) -> Report:
+        """Judge what is there."""
+        buried = cleared = 0
+        async with self._taken(MOST) as letters:
+            for letter in letters:
+                run = letter.run
+                if run is None or run.status is Status.DEAD:
+                    continue
+                if run.terminal or _superseded(letter.delivery, run):
+                    await self._dead.delete(letter.delivery)
+                    cleared += 1
+                    continue
+                changed = await self._changes.apply(run.job_id, Bury(receives=letter.delivery.receives))
+                buried += changed.acted
+        return Report(duty=self.name, acted=buried + cleared, details={"buried": buried, "cleared": cleared})
+
+    @asynccontextmanager
+    async def _taken(self, limit: int) -> AsyncIterator[list[DeadLetter]]:
+        """Up to `limit` messages, given back at the end; deleted ones cannot be given back, which is fine."""
+        taken: dict[str, Delivery] = {}
+        try:
+            while len(taken) < limit:
+                batch = await self._dead.receive(
+                    min(MAX_BATCH, limit - len(taken)), wait_seconds=0, hidden_seconds=LOOKING_SECONDS
+                )
+                new = [delivery for delivery in batch if delivery.message_id not in taken]
+                taken |= {delivery.message_id: delivery for delivery in batch}
+                if not new:
+                    break
+            yield [await self._letter(delivery) for delivery in taken.values()]
+        finally:
+            for delivery in taken.values():
+                await self._dead.hide(delivery, 0)
+
+    async def _letter(self, delivery: Delivery) -> DeadLetter:
+        try:
+            envelope = msgspec.json.decode(delivery.body, type=Envelope)
+        except msgspec.DecodeError:
+            return DeadLetter(delivery=delivery, envelope=None, run=None)
+        return DeadLetter(delivery=delivery, envelope=envelope, run=await self._store.get(envelope.job_id))
+
+
+def _superseded(delivery: Delivery, run: Run) -> bool:
+    return delivery.send_no is not None and delivery.send_no < run.sends
