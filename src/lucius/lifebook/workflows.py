@@ -110,6 +110,9 @@ class Step(msgspec.Struct, frozen=True):
     credits: int = 0
     """Hundredths of a credit it costs at most."""
     timeout_seconds: float = DEFAULT_STEP_SECONDS
+    """After so long the attempt has failed."""
+    usual_seconds: float = 30.0
+    """A worker that is about to be ended and has less time than this hands the run on before it begins."""
 
 
 class Workflow(msgspec.Struct, frozen=True):

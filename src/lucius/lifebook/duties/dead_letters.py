@@ -95,7 +95,7 @@ class DeadLetters:
         return Report(duty=self.name, acted=buried + cleared, details={"buried": buried, "cleared": cleared})
 
     @asynccontextmanager
-    async def _taken(self, limit: int) -> AsyncIterator[list[DeadLetter]]:
+    async def _taken(self, limit: int) -> AsyncIterator[Sequence[DeadLetter]]:
         """Up to `limit` messages, given back at the end; deleted ones cannot be given back, which is fine."""
         taken: dict[str, Delivery] = {}
         try:

@@ -1,0 +1,38 @@
+"""Tell analytics what was written down to be told. At least once, under an id that follows from the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lucius.lifebook.ports.store import RunStore
+from lucius.lifebook.ports.telling import Analytics
+from lucius.ports.duties import Report
+
+
+class Telling:
+    """Empties the outbox of events."""
+
+    name = "lifebook-events"
+
+    def __init__(
+        self,
+        store: RunStore,
+        analytics: Analytics,
+        *,
+        clock: Callable[[], int],
+        interval: float = 1.0,
+        batch: int = 100,
+    ) -> None:
+        self._store = store
+        self._analytics = analytics
+        self._clock = clock
+        self._batch = batch
+        self.interval = interval
+
+    async def run_once(self) -> Report:
+        """Tell, then note; a crash in between tells it once more, with the same id."""
+        events = await self._store.untold(self._batch)
+        for event in events:
+            await self._analytics.tell(event)
+            await self._store.told(event, self._clock())
+        return Report(duty=self.name, acted=len(events), more=len(events) == self._batch)

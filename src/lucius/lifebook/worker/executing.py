@@ -1,0 +1,108 @@
+"""Run one step: on the event loop, or in a thread of its own; bounded in time; every end is an `Ending`.
+
+A plain function runs in a daemon thread: nobody can end it from outside, so when its time is over, or the
+run was stopped, it is left behind with its token set, and whatever it still returns is not listened to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from typing import Any
+
+import msgspec
+import structlog
+
+from lucius.lifebook.workflows import PoisonError, RunStoppedError, Step, StepContext, StepError, StepResult
+from lucius.security.redaction import redact_text
+
+MAX_ARTIFACT = 1024
+_log = structlog.get_logger("lucius.lifebook")
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
+    """The step did not do it."""
+
+    code: str
+    message: str
+    poison: bool = False
+
+
+class Stopped(msgspec.Struct, frozen=True, kw_only=True):
+    """The step noticed that it should stop."""
+
+
+Ending = StepResult | Failed | Stopped
+
+
+async def execute(step: Step, context: StepContext, *, seconds: float) -> Ending:
+    """What became of the step within `seconds`. Never raises, but for its own cancellation."""
+    scope = asyncio.timeout(seconds)
+    try:
+        async with scope:
+            if inspect.iscoroutinefunction(step.run):
+                made = await step.run(context)
+            else:
+                made = await _in_thread(step, context)
+        return _result(step, made)
+    except RunStoppedError:
+        return Stopped() if context.token.stopped else _raised(step, "RunStoppedError")
+    except PoisonError as error:
+        return Failed(code=error.code, message=redact_text(error.message), poison=True)
+    except StepError as error:
+        return Failed(code=error.code, message=redact_text(error.message))
+    except TimeoutError:
+        if scope.expired():
+            context.token.stop("the step took too long")
+            return Failed(code="STEP_TIMEOUT", message=f"step {step.name} took longer than {seconds:g} s")
+        return _raised(step, "TimeoutError")
+    except Exception as error:  # noqa: BLE001 - whatever a step raises is the end of an attempt
+        # What it says may name people; the log of this worker has it, the record does not.
+        _log.warning("step raised", job_id=context.job_id, step=step.name, exc_info=error)
+        return _raised(step, type(error).__name__)
+
+
+def _raised(step: Step, kind: str) -> Failed:
+    return Failed(code="STEP_RAISED", message=f"step {step.name} raised {kind}")
+
+
+def _result(step: Step, made: Any) -> Ending:
+    if made is None:
+        return StepResult()
+    if isinstance(made, str):
+        made = StepResult(artifact=made)
+    if not isinstance(made, StepResult):
+        message = f"step {step.name} returned {type(made).__name__}, not a reference or a StepResult"
+        return Failed(code="STEP_RESULT_INVALID", message=message, poison=True)
+    if made.artifact is not None and len(made.artifact) > MAX_ARTIFACT:
+        message = f"step {step.name} returned more than {MAX_ARTIFACT} characters; return a reference"
+        return Failed(code="STEP_RESULT_INVALID", message=message, poison=True)
+    return made
+
+
+async def _in_thread(step: Step, context: StepContext) -> Any:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(made: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(made)
+        else:
+            future.set_exception(error)
+
+    def work() -> None:
+        made, error = None, None
+        try:
+            made = step.run(context)
+        except Exception as raised:  # noqa: BLE001 - it is told to whoever waits
+            error = raised
+        except BaseException as raised:  # noqa: BLE001 - SystemExit of a step is not the worker's
+            error = RuntimeError(type(raised).__name__)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, made, error)
+
+    threading.Thread(target=work, name=f"step {step.name} of {context.job_id}", daemon=True).start()
+    return await future

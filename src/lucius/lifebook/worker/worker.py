@@ -1,0 +1,149 @@
+"""One delivery, from the message to its end. The same for the local poller and for AWS Lambda.
+
+    message ─▶ run? ─▶ ended? ─▶ take it ─▶ step, checkpoint, step, … ─▶ completed
+                 │        │          │             └─▶ failed, dead, handed on, stopped
+                 ▼        ▼          ▼
+              dead     done or   older message: done
+            letters  dead letters  newest: comes back when the run may be taken
+
+`handle` answers whether the message is done with (delete it) or must come back; in the second case it is
+hidden for as long as it should be. What is not ours to decide, the record decides: a lost answer, a doubled
+or late delivery, a worker that was taken for dead all end in a refused write and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import structlog
+
+from lucius.errors import Unavailable
+from lucius.lifebook.core.commands import Acquire
+from lucius.lifebook.core.decide import Refusal
+from lucius.lifebook.core.policy import Policy
+from lucius.lifebook.core.run import MESSAGE_VERSION, Envelope, Run
+from lucius.lifebook.core.states import Status
+from lucius.lifebook.ports.queue import Delivery, RunQueue
+from lucius.lifebook.ports.store import RunStore
+from lucius.lifebook.usecases.change import Changes
+from lucius.lifebook.worker.holding import MARGIN_SECONDS, Held
+from lucius.lifebook.worker.stepping import Stepping, TimeLeft, plenty
+from lucius.lifebook.workflows import Registry
+
+_log = structlog.get_logger("lucius.lifebook")
+
+
+class Worker:
+    """Runs what messages name."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        queue: RunQueue,
+        changes: Changes,
+        registry: Registry,
+        *,
+        owner: str,
+        policy: Policy,
+        clock: Callable[[], int],
+        sleep: Callable[[float], Awaitable[None]],
+        new_id: Callable[[], str],
+        spread: Callable[[], float],
+    ) -> None:
+        """`owner` names this process for people; `new_id` makes tokens; `spread` is chance in [0, 1)."""
+        self._store = store
+        self._queue = queue
+        self._changes = changes
+        self._owner = owner
+        self._policy = policy
+        self._clock = clock
+        self._sleep = sleep
+        self._new_id = new_id
+        self._stepping = Stepping(queue, registry, spread=spread)
+
+    def drain(self) -> None:
+        """Hand every run on before its next step."""
+        self._stepping.draining = True
+
+    def abort(self) -> None:
+        """Stop the steps in flight too; their runs are handed on, no attempt is lost."""
+        self.drain()
+        self._stepping.abort()
+
+    async def handle(self, delivery: Delivery, *, time_left: TimeLeft = plenty) -> bool:
+        """Whether the message is done with; if not, it is hidden until it should come back."""
+        try:
+            return await self._judge(delivery, time_left)
+        except Unavailable as error:
+            # Each receive counts, so that an outage is waited out with growing patience, not with receives.
+            wait = self._policy.wait(delivery.receives, 0.5)
+            _log.warning("put off", code=error.code, reason=error.message, seconds=wait / 1000)
+            return await self._again(delivery, wait)
+
+    async def _judge(self, delivery: Delivery, time_left: TimeLeft) -> bool:
+        envelope = _read(delivery)
+        run = None if envelope is None else await self._store.get(envelope.job_id)
+        if run is None or envelope is None or run.workspace_id != envelope.workspace_id:
+            _log.error("poison message", message_id=delivery.message_id, receives=delivery.receives)
+            return await self._again(delivery, 0)
+        if run.terminal:
+            return await self._ended(delivery, run)
+        token = self._new_id()
+        taken = await self._changes.apply(run.job_id, Acquire(owner=self._owner, token=token), known=run)
+        if taken.refused is not None:
+            return await self._not_now(delivery, taken.run, taken.refused)
+        if taken.run.terminal:
+            return await self._ended(delivery, taken.run)
+        held = Held(
+            taken.run, token, self._changes,
+            lease=self._policy.lease, clock=self._clock, sleep=self._sleep,
+        )  # fmt: skip
+        await self._again(delivery, self._policy.lease + MARGIN_SECONDS * 1000)
+        handed_on = await self._stepping.go(held, delivery, time_left)
+        return True if handed_on else await self._after(delivery, held.run)
+
+    async def _after(self, delivery: Delivery, run: Run) -> bool:
+        """The message of a run that this worker let go."""
+        if run.terminal:
+            return await self._ended(delivery, run)
+        if run.status is Status.FAILED and run.next_attempt_at is not None:
+            return await self._again(delivery, run.next_attempt_at - self._clock())
+        # Lost to somebody else, or the store is away: whoever holds it, or the end of the lock, decides.
+        until = run.lock.expires_at if run.lock is not None else self._clock()
+        refused = Refusal(code="LOCK_LOST", message="", until=until)
+        return await self._not_now(delivery, run, refused)
+
+    async def _ended(self, delivery: Delivery, run: Run) -> bool:
+        """Done, unless the run is dead: then its message, the newest, goes on to the dead letters."""
+        if run.status is not Status.DEAD or _superseded(delivery, run):
+            return True
+        return await self._again(delivery, 0)
+
+    async def _not_now(self, delivery: Delivery, run: Run, refused: Refusal) -> bool:
+        if run.terminal:
+            return await self._ended(delivery, run)
+        if _superseded(delivery, run):
+            return True
+        until = refused.until if refused.until is not None else self._clock()
+        return await self._again(delivery, until - self._clock() + MARGIN_SECONDS * 1000)
+
+    async def _again(self, delivery: Delivery, wait: float) -> bool:
+        """It comes back in `wait` milliseconds; if the queue is away, when its loan ends."""
+        try:
+            await self._queue.hide(delivery, max(wait, 0) / 1000)
+        except Unavailable as error:
+            _log.warning("message not hidden", message_id=delivery.message_id, code=error.code)
+        return False
+
+
+def _read(delivery: Delivery) -> Envelope | None:
+    try:
+        envelope = msgspec.json.decode(delivery.body, type=Envelope)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return envelope if envelope.v == MESSAGE_VERSION else None
+
+
+def _superseded(delivery: Delivery, run: Run) -> bool:
+    return delivery.send_no is not None and delivery.send_no < run.sends
