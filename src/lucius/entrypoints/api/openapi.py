@@ -11,6 +11,8 @@ from fastapi.openapi.utils import get_openapi
 
 from lucius.entrypoints.api import admin_shapes, requests, shapes
 from lucius.entrypoints.api.envelope_schema import ENVELOPE
+from lucius.entrypoints.api.lifebook import requests as run_requests
+from lucius.entrypoints.api.lifebook import shapes as run_shapes
 from lucius.entrypoints.http.problems import MEDIA_TYPE, ProblemDocument
 from lucius.wire.views import JobView
 
@@ -24,6 +26,7 @@ _WORDS = {
     202: "Taken; it goes on.",
     204: "The story is over; there is nothing to wait for.",
     401: "No credential, or one that does not verify.",
+    402: "The workspace has fewer free credits than the run may cost.",
     403: "The credential does not allow this.",
     404: "Nothing of that id that this credential may see.",
     409: "The state of the job does not allow this.",
@@ -108,7 +111,7 @@ _UNUSED = frozenset({"HTTPValidationError", "ValidationError"})
 
 
 def _components() -> dict[str, Any]:
-    rooms = (shapes, admin_shapes, requests)
+    rooms = (shapes, admin_shapes, requests, run_shapes, run_requests)
     records = [
         value
         for room in rooms

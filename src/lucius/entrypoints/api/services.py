@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from lucius.lifebook.desk import LifebookDesk
 from lucius.security.authenticate import Authenticator
 from lucius.usecases.admin import Admin
 from lucius.usecases.control import Control
@@ -36,3 +37,5 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """For an Accept header: the metrics and their content type (`Metrics.exposition`)."""
     events_hub: Hub
     version: str
+    lifebook: LifebookDesk | None = None
+    """None: this process serves no lifebook runs."""
