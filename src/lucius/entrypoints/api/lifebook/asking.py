@@ -38,7 +38,7 @@ def desk_for(api: Services, who: Principal, role: Role | None, *, everywhere: bo
         (require_everywhere if everywhere else require)(who, role)
     if api.lifebook is None:
         raise LifebookOffError(
-            "This Lucius serves no lifebook runs; ask one that does, or whoever operates it to turn them on."
+            "This Lucius serves no lifebook runs; start it with LUCIUS_LIFEBOOK_BACKEND=sqlite or aws."
         )
     return api.lifebook
 
