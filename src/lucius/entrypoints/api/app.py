@@ -21,7 +21,7 @@ from lucius.entrypoints.api import admin, jobs, probes, protocols
 from lucius.entrypoints.api.busy import register_busy_routes
 from lucius.entrypoints.api.door import Plain
 from lucius.entrypoints.api.guard import Guard, headless
-from lucius.entrypoints.api.lifebook import dead_letters, runs, wallet
+from lucius.entrypoints.api.lifebook import dead_letters, runs, triggers, wallet
 from lucius.entrypoints.api.openapi import document
 from lucius.entrypoints.api.refusals import on_http_error, on_lucius_error, on_wrong_parameters
 from lucius.entrypoints.api.services import Services
@@ -74,7 +74,7 @@ def create_app(services: Services) -> LuciusApi:
     )
     app.state.services = services
     app.busy = register_busy_routes(app, services)
-    for room in (jobs, protocols, admin, probes, runs, wallet, dead_letters):
+    for room in (jobs, protocols, admin, probes, runs, wallet, dead_letters, triggers):
         # Not `include_router`: the routes themselves, so that `app.routes` lists every one of them.
         app.router.routes.extend(room.router.routes)
     app.add_middleware(Guard, services=services)

@@ -13,6 +13,7 @@ from lucius.entrypoints.api import admin_shapes, requests, shapes
 from lucius.entrypoints.api.envelope_schema import ENVELOPE
 from lucius.entrypoints.api.lifebook import requests as run_requests
 from lucius.entrypoints.api.lifebook import shapes as run_shapes
+from lucius.entrypoints.api.lifebook import trigger_shapes
 from lucius.entrypoints.http.problems import MEDIA_TYPE, ProblemDocument
 from lucius.wire.views import JobView
 
@@ -111,7 +112,7 @@ _UNUSED = frozenset({"HTTPValidationError", "ValidationError"})
 
 
 def _components() -> dict[str, Any]:
-    rooms = (shapes, admin_shapes, requests, run_shapes, run_requests)
+    rooms = (shapes, admin_shapes, requests, run_shapes, run_requests, trigger_shapes)
     records = [
         value
         for room in rooms

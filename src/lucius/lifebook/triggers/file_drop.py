@@ -71,7 +71,8 @@ class FileDrop:
             raise Unavailable(text, code="FILE_DROP_UNAVAILABLE") from error
         steady = [one for one in seen if self._before.get(one.path) == one.mark]
         self._before = {one.path: one.mark for one in seen}
-        for one in [*begun, *steady[: self._limit]]:
+        work: list[Claim | Seen] = [*begun, *steady[: self._limit]]
+        for one in work:
             try:
                 await (self._finish(one, counts) if isinstance(one, Claim) else self._take(one, counts))
             except OSError as error:

@@ -34,6 +34,7 @@ MAX_BODY_BYTES = 32_768
 TOLERANCE = 5 * 60
 """Seconds that a request may be older, or younger, than our clock says."""
 MOST_SIGNATURES = 8
+_HOOK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ID = re.compile(r"[!-~]{1,256}")
 _SECONDS = re.compile(r"[0-9]{1,12}")
 
@@ -55,7 +56,7 @@ class Hooks:
 
         `headers` by their lower-case names.
         """
-        hook = await self._store.hook(hook_id)
+        hook = await self._store.hook(hook_id) if _HOOK_ID.fullmatch(hook_id) else None
         secret = self._stand_in if hook is None else hook.secret
         genuine = genuine_at(self._clock() // 1000, secret, headers, body)
         if hook is None or not genuine:
