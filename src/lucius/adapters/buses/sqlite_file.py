@@ -11,21 +11,14 @@ number given out last, how many parcels there are, and how often the set of boxe
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import apsw
 
+from lucius import disk
 from lucius.errors import Unavailable
 
-#: File systems on which SQLite's locks or `fsync` cannot be trusted.
-NETWORK_FILE_SYSTEMS: Final = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ceph"}
-)
 VERSION: Final = 1
 _OPENING_MS: Final = 5000
 _READING_MS: Final = 50
@@ -71,9 +64,8 @@ CREATE TABLE dead (
 def open_writer(path: Path) -> apsw.Connection:
     """The connection that writes. It never waits for a lock: whoever uses it tries again."""
     refuse_network(path)
-    old = os.umask(0o077)
     try:
-        with _alone(path):
+        with disk.private(), disk.alone(path):
             connection = apsw.Connection(str(path))
             connection.set_busy_timeout(_OPENING_MS)
             connection.execute(PRAGMAS).fetchall()  # apsw stops at the first row until somebody asks for more
@@ -81,8 +73,6 @@ def open_writer(path: Path) -> apsw.Connection:
             connection.set_busy_timeout(0)
     except (apsw.Error, OSError) as error:
         raise unavailable(path, error) from error
-    finally:
-        os.umask(old)
     return connection
 
 
@@ -105,20 +95,9 @@ def unavailable(path: Path, error: BaseException) -> Unavailable:
     )
 
 
-def refuse_network(path: Path, mounts: Path = Path("/proc/mounts")) -> None:
+def refuse_network(path: Path, mounts: Path = disk.MOUNTS) -> None:
     """On a network file system locks cannot be trusted; say so instead of losing messages."""
-    if not mounts.exists():
-        return
-    parent = path.resolve().parent
-    best, kind = "", ""
-    for line in mounts.read_text().splitlines():
-        _, point, found, *_ = line.split(" ")
-        if (parent == Path(point) or parent.is_relative_to(point)) and len(point) >= len(best):
-            best, kind = point, found
-    if kind in NETWORK_FILE_SYSTEMS:
-        raise Unavailable(
-            f"{parent} is on {kind}: SQLite is not safe there; choose a local disk", code="BUS_ON_NETWORK"
-        )
+    disk.refuse_network(path, code="BUS_ON_NETWORK", mounts=mounts)
 
 
 def _migrate(path: Path, connection: apsw.Connection) -> None:
@@ -132,11 +111,3 @@ def _migrate(path: Path, connection: apsw.Connection) -> None:
         )
     if found < VERSION:
         connection.execute(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT").fetchall()
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process opens at a time; the lock ends with the block, or with the process."""
-    with path.with_suffix(path.suffix + ".lock").open("a+") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

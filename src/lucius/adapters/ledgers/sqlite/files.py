@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
 
+from lucius import disk
 from lucius.errors import Unavailable
 
 if TYPE_CHECKING:
     from typing import IO
-
-#: File systems on which SQLite's locks or `fsync` cannot be trusted.
-NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ceph"})
 
 PRAGMAS = """
 PRAGMA journal_mode = WAL;
@@ -28,7 +25,7 @@ PRAGMA foreign_keys = OFF;
 
 def lock(path: Path, *, shared: bool = False) -> IO[str]:
     """Hold the ledger for this process, or `shared` for those that share it; who must not is told so."""
-    handle = path.with_suffix(path.suffix + ".lock").open("a+")
+    handle = disk.lock_file(path).open("a+")
     try:
         fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -42,16 +39,14 @@ def open_writer(path: str) -> apsw.Connection:
     """The connection that writes: WAL and FULL, or nothing."""
     if path != ":memory:":
         refuse_network(Path(path))
-    old = os.umask(0o077)
     try:
-        connection = apsw.Connection(path)
-        connection.set_busy_timeout(5000)
-        connection.execute(PRAGMAS).fetchall()  # apsw stops at the first row until somebody asks for more
+        with disk.private():
+            connection = apsw.Connection(path)
+            connection.set_busy_timeout(5000)
+            connection.execute(PRAGMAS).fetchall()  # apsw stops at the first row until somebody asks for more
     except apsw.Error as error:
         message = f"{path} cannot be opened as a ledger: {error}"
         raise Unavailable(message, code="LEDGER_UNREADABLE") from error
-    finally:
-        os.umask(old)
     return connection
 
 
@@ -63,16 +58,6 @@ def open_reader(path: str) -> apsw.Connection:
     return connection
 
 
-def refuse_network(path: Path, mounts: Path = Path("/proc/mounts")) -> None:
+def refuse_network(path: Path, mounts: Path = disk.MOUNTS) -> None:
     """A ledger on a network file system is not durable; say so instead of pretending."""
-    if not mounts.exists():
-        return
-    parent = path.resolve().parent
-    best, kind = "", ""
-    for line in mounts.read_text().splitlines():
-        _, point, found, *_ = line.split(" ")
-        if (parent == Path(point) or parent.is_relative_to(point)) and len(point) >= len(best):
-            best, kind = point, found
-    if kind in NETWORK_FILE_SYSTEMS:
-        message = f"{parent} is on {kind}: SQLite is not safe there; choose a local disk"
-        raise Unavailable(message, code="LEDGER_ON_NETWORK")
+    disk.refuse_network(path, code="LEDGER_ON_NETWORK", mounts=mounts)
