@@ -21,6 +21,7 @@ from pydantic_settings import BaseSettings
 
 from lucius.entrypoints.cli.app import app
 from lucius.runtime.engine_settings import EngineSettings
+from lucius.runtime.lifebook_settings import LifebookSettings
 from lucius.runtime.settings import Settings
 from lucius.runtime.storage_settings import StorageSettings
 from lucius.sdk.serving.settings import ServiceSettings
@@ -33,7 +34,7 @@ SERVICE_START, SERVICE_END = "<!-- service settings: start -->", "<!-- service s
 SERVICES: dict[str, type[BaseSettings]] = {
     "Every service": ServiceSettings, "The reference OCR": OcrSettings, "The reference SIS": SisSettings
 }  # fmt: skip
-ROOMS = (Settings, EngineSettings, StorageSettings)
+ROOMS = (Settings, EngineSettings, StorageSettings, LifebookSettings)
 _OPTION_OF = {"files_root": "files", "key": "key_file"}
 _VARIABLE_OF: dict[tuple[type[BaseSettings], str], str] = {
     (ServiceSettings, "url"): "LUCIUS_URL",

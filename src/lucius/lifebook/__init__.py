@@ -23,6 +23,20 @@ from typing import Any
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """The entry point of the AWS Lambda `lifebook-orchestrator-worker`."""
-    from lucius.lifebook.on_lambda import handle  # noqa: PLC0415 - only there is powertools installed
+    from lucius.runtime.lifebook_lambda import handle  # noqa: PLC0415 - only there is powertools installed
 
     return handle(event, context)
+
+
+def duties_handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """The entry point of the AWS Lambda that does the duties, once a minute."""
+    from lucius.runtime.lifebook_lambda import duties  # noqa: PLC0415 - as above
+
+    return duties(event, context)
+
+
+def drop_handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """The entry point of the AWS Lambda that hears of new objects in a bucket."""
+    from lucius.runtime.lifebook_lambda import drop  # noqa: PLC0415 - as above
+
+    return drop(event, context)

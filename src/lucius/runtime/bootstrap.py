@@ -30,11 +30,13 @@ async def build(settings: Settings, *, role: Role = "up", on_failure: OnFailure 
     if settings.engine == "temporal":
         require_temporal()
     make_room(settings)
+    if role == "api":  # it takes runs; `lucius lifebook worker` executes them
+        settings = settings.model_copy(update={"lifebook_concurrency": 0})
     secrets = Secrets(settings)
     if settings.engine == "outbox":
         from lucius.runtime.building.outbox import build_outbox
 
-        return build_outbox(settings, secrets, on_failure)
+        return await build_outbox(settings, secrets, on_failure)
     if role == "api":
         from lucius.runtime.building.orchestrator import build_orchestrator
 

@@ -103,6 +103,8 @@ async def _stop(process: Process, background: asyncio.Task[None]) -> None:
         await beside.door.close()
     if process.driver is not None:
         await settle(process.driver, process.settings.drain_seconds)
+    if isinstance(process, Lucius) and process.lifebook is not None and process.lifebook.poller is not None:
+        await process.lifebook.poller.stop(process.settings.drain_seconds)
     if beside is not None and beside.server is not None:
         await beside.server.stop()
     background.cancel()

@@ -8,7 +8,7 @@ import secrets
 import time
 from base64 import urlsafe_b64encode
 
-from uuid_utils import uuid7
+from uuid_utils import uuid4, uuid7
 
 from lucius.core.decide import Chance
 
@@ -25,6 +25,11 @@ def now_ms() -> int:
 def new_id() -> str:
     """A time-ordered id."""
     return str(uuid7())
+
+
+def random_id() -> str:
+    """An id that tells nothing and that nobody guesses (UUID version 4)."""
+    return str(uuid4())
 
 
 def chance() -> Chance:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lucius.ports.engine import Engine
     from lucius.ports.keyring import Keyring
     from lucius.runtime.building.driving import Driver
+    from lucius.runtime.building.lifebook import Lifebook
     from lucius.runtime.building.storage import AnyLedger
     from lucius.runtime.configured import Configured
     from lucius.runtime.secrets import Secrets
@@ -77,3 +78,4 @@ class Lucius(Process, frozen=True, kw_only=True):
     workers: Workers | None
     """The reference services."""
     beside: Beside | None = None
+    lifebook: Lifebook | None = None

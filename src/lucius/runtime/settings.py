@@ -1,7 +1,7 @@
 """Settings: read once from the environment (`LUCIUS_*`) and the command line, then frozen.
 
-What belongs to one room has a class of its own (`engine_settings.py`, `storage_settings.py`); the names
-stay flat.
+What belongs to one room has a class of its own (`engine_settings.py`, `storage_settings.py`,
+`lifebook_settings.py`); the names stay flat.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from lucius.runtime.engine_settings import EngineSettings, is_base
+from lucius.runtime.lifebook_settings import LifebookSettings
 from lucius.runtime.storage_settings import StorageSettings
 
 
-class Settings(EngineSettings, StorageSettings, BaseSettings):
+class Settings(EngineSettings, StorageSettings, LifebookSettings, BaseSettings):
     """Everything that can be set about one process."""
 
     # Without inputs in errors: some are secrets.

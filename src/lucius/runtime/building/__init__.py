@@ -8,6 +8,7 @@
     orchestrator.py  `lucius api` with Temporal     invoker.py    `lucius invoker`
     together.py      `lucius up` with Temporal: both in one process, server and worker beside it
     temporal.py      the client of Temporal         worker.py     `lucius temporal-worker`
+    lifebook.py      lifebook runs: desk, worker, duties; lifebook_backends.py: on a file or on AWS
 
 Nothing runs yet when something is built; `lifecycle.py` starts and stops it. What needs the extra
 `[temporal]` is loaded when it is asked for.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
+    from lucius.lifebook.desk import LifebookDesk
     from lucius.ports.engine import Engine
     from lucius.ports.ledger import Ledger
     from lucius.runtime.building.access import Access
@@ -76,6 +77,7 @@ def build_api(
     ledger: Ledger,
     engine: Engine,
     ready: Callable[[], dict[str, str]],
+    lifebook: LifebookDesk | None = None,
 ) -> ASGIApp:
     """The application. `ledger`: as the API may use it, which may be less than the storage can do."""
     clock, new_id = nature.now_ms, nature.new_id
@@ -114,5 +116,6 @@ def build_api(
         metrics_text=watching.metrics.exposition,
         events_hub=watching.hub,
         version=__version__,
+        lifebook=lifebook,
     )
     return ObservedApp(create_app(services), metrics=watching.metrics, traces=watching.traces)

@@ -9,6 +9,7 @@ import msgspec
 from lucius.runtime import nature
 from lucius.runtime.building.access import Access, open_access
 from lucius.runtime.building.front import Recipes, build_api, open_recipes
+from lucius.runtime.building.lifebook import Lifebook, open_lifebook
 from lucius.runtime.building.local import echo
 from lucius.runtime.building.storage import Storage
 from lucius.runtime.building.watching import Watching, open_watching
@@ -39,6 +40,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     watching: Watching
     recipes: Recipes
     storage: Storage
+    lifebook: Lifebook | None
     state: State
 
     def process(
@@ -53,10 +55,11 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Lucius:
         """The process with this engine. `ledger`: as the API may use it."""
         settings, secrets, access, storage = self.settings, self.secrets, self.access, self.storage
-        watching, recipes, state = self.watching, self.recipes, self.state
+        watching, recipes, state, lifebook = self.watching, self.recipes, self.state, self.lifebook
         app = build_api(
             settings, access, watching, storage, recipes,
             ledger=ledger, engine=engine, ready=lambda: state.readiness(storage.ledger),
+            lifebook=None if lifebook is None else lifebook.desk,
         )  # fmt: skip
         return Lucius(
             settings=settings,
@@ -67,10 +70,16 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             app=app,
             ledger=storage.ledger,
             bus=storage.bus,
-            background=(*_keys_of_issuers(access), *storage.watch),
-            duties=(*duties, recipes.watch, access.tokens),
+            background=(*_keys_of_issuers(access), *storage.watch, *_runs(lifebook)),
+            duties=(*duties, recipes.watch, access.tokens, *(() if lifebook is None else lifebook.duties)),
             driver=driver,
-            closing=(*closing, access.keyring.close, secrets.close, watching.traces.close),
+            closing=(
+                *(() if lifebook is None else (lifebook.backend.close,)),
+                *closing,
+                access.keyring.close,
+                secrets.close,
+                watching.traces.close,
+            ),
             engine=engine,
             schematics=recipes.schematics,
             keyring=access.keyring,
@@ -79,10 +88,11 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             echo=echo(settings, storage, recipes.topics),
             workers=workers(settings, secrets.root, access.worker_keys),
             beside=beside,
+            lifebook=lifebook,
         )
 
 
-def break_ground(settings: Settings, secrets: Secrets, keeping: Keeping, *parts: str) -> Ground:
+async def break_ground(settings: Settings, secrets: Secrets, keeping: Keeping, *parts: str) -> Ground:
     """Open all of it. `keeping` opens the storage; `parts` may be missed (see `State`)."""
     access, watching = open_access(settings, secrets), open_watching(settings)
     recipes = open_recipes(settings)
@@ -95,8 +105,15 @@ def break_ground(settings: Settings, secrets: Secrets, keeping: Keeping, *parts:
         watching=watching,
         recipes=recipes,
         storage=storage,
+        lifebook=await open_lifebook(settings),
         state=State(*parts),
     )
+
+
+def _runs(lifebook: Lifebook | None) -> tuple[Work, ...]:
+    """The worker of lifebook runs, where this process is one."""
+    poller = None if lifebook is None else lifebook.poller
+    return () if poller is None else (poller.run,)
 
 
 def _keys_of_issuers(access: Access) -> tuple[Work, ...]:

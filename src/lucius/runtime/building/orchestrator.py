@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 async def build_orchestrator(settings: Settings, secrets: Secrets, on_failure: OnFailure | None) -> Lucius:
     """The API beside its invokers."""
-    ground = break_ground(
+    ground = await break_ground(
         settings,
         secrets,
         lambda watching, topics: shared(settings, watching, topics, on_failure, writes=False),

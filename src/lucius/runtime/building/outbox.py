@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from lucius.runtime.settings import Settings
 
 
-def build_outbox(settings: Settings, secrets: Secrets, on_failure: OnFailure | None) -> Lucius:
+async def build_outbox(settings: Settings, secrets: Secrets, on_failure: OnFailure | None) -> Lucius:
     """API, engine and bus together."""
-    ground = break_ground(
+    ground = await break_ground(
         settings, secrets, lambda watching, topics: exclusive(settings, watching, topics, on_failure)
     )
     storage, watching, ledger = ground.storage, ground.watching, ground.storage.ledger

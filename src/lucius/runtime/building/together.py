@@ -36,7 +36,7 @@ async def build_together(settings: Settings, secrets: Secrets, on_failure: OnFai
     """Everything in one place."""
     server = None if settings.temporal_address is not None else dev_server(settings, secrets.root)
     address = settings.temporal_address or (server.address if server else "")
-    ground = break_ground(
+    ground = await break_ground(
         settings,
         secrets,
         lambda watching, topics: exclusive(settings, watching, topics, on_failure),

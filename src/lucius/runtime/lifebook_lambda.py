@@ -1,0 +1,107 @@
+"""Lifebook runs on AWS Lambda: the worker behind its queue, and the duties once a minute.
+
+The same worker as everywhere. A batch is answered message by message (`batchItemFailures`): what is done
+with, the event source deletes; what must come back has been hidden for as long as it should be. Loop and
+clients live as long as the execution environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
+
+from lucius.errors import LuciusError
+from lucius.lifebook.ports.queue import Delivery
+from lucius.lifebook.triggers.s3_drop import on_drop
+from lucius.runtime import nature
+from lucius.runtime.building.lifebook import Lifebook, open_lifebook
+from lucius.runtime.settings import Settings
+from lucius.security.redaction import redact
+from lucius.telemetry.logs import configure_logs
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+_processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+_log = structlog.get_logger("lucius.lifebook")
+
+
+class ComesBackError(Exception):
+    """The message is not done with."""
+
+
+@cache
+def _runner() -> asyncio.Runner:
+    return asyncio.Runner()
+
+
+@cache
+def _lifebook() -> Lifebook:
+    settings = Settings(lifebook_backend="aws", lifebook_concurrency=1)
+    configure_logs(redact=redact, clock=nature.now_ms, level=settings.log_level, style="json")
+    lifebook = _runner().run(open_lifebook(settings))
+    assert lifebook is not None  # noqa: S101 - the backend was just named
+    return lifebook
+
+
+def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """One batch of messages of the queue."""
+    answer = process_partial_response(
+        event=event,
+        record_handler=_one,
+        processor=_processor,
+        context=context,
+    )
+    return dict(answer)
+
+
+def duties(_event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
+    """Every duty once, or until it has no more to do; what one cannot do now does not keep the others."""
+    return _runner().run(_rounds(_lifebook()))
+
+
+def drop(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
+    """Runs for objects that were put into a bucket."""
+    created = _runner().run(on_drop(event, _lifebook().desk.create))
+    return {"job_ids": [one.run.job_id for one in created]}
+
+
+def _one(record: SQSRecord, lambda_context: LambdaContext) -> None:
+    def time_left() -> float:
+        return lambda_context.get_remaining_time_in_millis() / 1000
+
+    if not _runner().run(_lifebook().worker.handle(_delivery(record), time_left=time_left)):
+        raise ComesBackError(record.message_id)
+
+
+def _delivery(record: SQSRecord) -> Delivery:
+    number = record.message_attributes.get("send_no")
+    return Delivery(
+        message_id=record.message_id,
+        receipt=record.receipt_handle,
+        body=record.body.encode(),
+        receives=int(record.attributes.approximate_receive_count),
+        send_no=int(number.string_value) if number is not None and number.string_value else None,
+        sent_at=int(record.attributes.sent_timestamp),
+    )
+
+
+async def _rounds(lifebook: Lifebook) -> dict[str, Any]:
+    done: dict[str, Any] = {}
+    for duty in lifebook.duties:
+        try:
+            report = await duty.run_once()
+            acted = report.acted
+            while report.more:
+                report = await duty.run_once()
+                acted += report.acted
+            done[duty.name] = acted
+        except LuciusError as error:
+            _log.warning("duty put off", duty=duty.name, code=error.code, reason=error.message)
+            done[duty.name] = error.code
+    return done
