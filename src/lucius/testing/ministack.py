@@ -1,4 +1,4 @@
-"""A real AWS for tests, by ministack: DynamoDB, SQS, EventBridge and Lambda behind one socket of the loopback.
+"""A real AWS for tests, by ministack: DynamoDB, SQS, EventBridge and Lambda on one socket of the loopback.
 
     with ministack() as aws:
         clients = await connect(endpoint=aws.endpoint, …)
