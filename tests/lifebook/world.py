@@ -27,7 +27,7 @@ from lucius.lifebook.worker.worker import Worker
 from lucius.lifebook.workflows import Registry, Step, Workflow
 
 NOW = 1_769_508_120_000
-OPENING = 100_000
+OPENING = 20_000
 
 
 class VirtualTime:

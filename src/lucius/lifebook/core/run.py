@@ -136,6 +136,20 @@ def envelope_of(run: Run) -> Envelope:
     )
 
 
+def read_envelope(body: bytes) -> Envelope | None:
+    """The message in a body; None: it is none, or one of a version that we do not know."""
+    try:
+        envelope = msgspec.json.decode(body, type=Envelope)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return envelope if envelope.v == MESSAGE_VERSION else None
+
+
+def is_leftover(run: Run, send_no: int | None) -> bool:
+    """Whether a message is older than the run's newest; one without a number counts as the newest."""
+    return send_no is not None and send_no < run.sends
+
+
 def summary_of(run: Run) -> Summary:
     """The run as lists show it."""
     return Summary(

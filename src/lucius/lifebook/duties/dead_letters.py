@@ -18,7 +18,7 @@ import msgspec
 
 from lucius.errors import NotFound
 from lucius.lifebook.core.commands import Bury
-from lucius.lifebook.core.run import Envelope, Run
+from lucius.lifebook.core.run import Envelope, Run, is_leftover, read_envelope
 from lucius.lifebook.core.states import Status
 from lucius.lifebook.ports.queue import MAX_BATCH, Delivery, RunQueue
 from lucius.lifebook.ports.store import Created, RunStore
@@ -86,7 +86,7 @@ class DeadLetters:
                 run = letter.run
                 if run is None or run.status is Status.DEAD:
                     continue
-                if run.terminal or _superseded(letter.delivery, run):
+                if run.terminal or is_leftover(run, letter.delivery.send_no):
                     await self._dead.delete(letter.delivery)
                     cleared += 1
                     continue
@@ -113,12 +113,8 @@ class DeadLetters:
                 await self._dead.hide(delivery, 0)
 
     async def _letter(self, delivery: Delivery) -> DeadLetter:
-        try:
-            envelope = msgspec.json.decode(delivery.body, type=Envelope)
-        except msgspec.DecodeError:
-            return DeadLetter(delivery=delivery, envelope=None, run=None)
-        return DeadLetter(delivery=delivery, envelope=envelope, run=await self._store.get(envelope.job_id))
-
-
-def _superseded(delivery: Delivery, run: Run) -> bool:
-    return delivery.send_no is not None and delivery.send_no < run.sends
+        envelope = read_envelope(delivery.body)
+        run = None if envelope is None else await self._store.get(envelope.job_id)
+        if run is not None and envelope is not None and run.workspace_id != envelope.workspace_id:
+            run = None  # it names a run that is not its own
+        return DeadLetter(delivery=delivery, envelope=envelope, run=run)

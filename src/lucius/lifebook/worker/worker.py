@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-import msgspec
 import structlog
 
 from lucius.errors import Unavailable
 from lucius.lifebook.core.commands import Acquire
 from lucius.lifebook.core.decide import Refusal
 from lucius.lifebook.core.policy import Policy
-from lucius.lifebook.core.run import MESSAGE_VERSION, Envelope, Run
+from lucius.lifebook.core.run import Run, is_leftover, read_envelope
 from lucius.lifebook.core.states import Status
 from lucius.lifebook.ports.queue import Delivery, RunQueue
 from lucius.lifebook.ports.store import RunStore
@@ -82,7 +81,7 @@ class Worker:
             return await self._again(delivery, wait)
 
     async def _judge(self, delivery: Delivery, time_left: TimeLeft) -> bool:
-        envelope = _read(delivery)
+        envelope = read_envelope(delivery.body)
         run = None if envelope is None else await self._store.get(envelope.job_id)
         if run is None or envelope is None or run.workspace_id != envelope.workspace_id:
             _log.error("poison message", message_id=delivery.message_id, receives=delivery.receives)
@@ -116,14 +115,14 @@ class Worker:
 
     async def _ended(self, delivery: Delivery, run: Run) -> bool:
         """Done, unless the run is dead: then its message, the newest, goes on to the dead letters."""
-        if run.status is not Status.DEAD or _superseded(delivery, run):
+        if run.status is not Status.DEAD or is_leftover(run, delivery.send_no):
             return True
         return await self._again(delivery, 0)
 
     async def _not_now(self, delivery: Delivery, run: Run, refused: Refusal) -> bool:
         if run.terminal:
             return await self._ended(delivery, run)
-        if _superseded(delivery, run):
+        if is_leftover(run, delivery.send_no):
             return True
         until = refused.until if refused.until is not None else self._clock()
         return await self._again(delivery, until - self._clock() + MARGIN_SECONDS * 1000)
@@ -135,15 +134,3 @@ class Worker:
         except Unavailable as error:
             _log.warning("message not hidden", message_id=delivery.message_id, code=error.code)
         return False
-
-
-def _read(delivery: Delivery) -> Envelope | None:
-    try:
-        envelope = msgspec.json.decode(delivery.body, type=Envelope)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return envelope if envelope.v == MESSAGE_VERSION else None
-
-
-def _superseded(delivery: Delivery, run: Run) -> bool:
-    return delivery.send_no is not None and delivery.send_no < run.sends
