@@ -308,18 +308,16 @@ async def test_a_message_that_names_no_run_of_ours_becomes_a_dead_letter(world: 
     diary = Diary()
     world.workflow(diary.step)
     wrong: dict[str, Any] = {"v": 2} if field == "v" else {field: "somebody-else"}
-    body = Envelope(
-        **{
-            "job_id": (await world.created()).job_id,
-            "workspace_id": "acme",
-            "trigger_type": TriggerType.MANUAL,
-            "attempt": 1,
-            "max_attempts": 5,
-            "trace_id": "t",
-            "idempotency_key": "k",
-        }
-        | wrong
-    )
+    given: dict[str, Any] = {
+        "job_id": (await world.created()).job_id,
+        "workspace_id": "acme",
+        "trigger_type": TriggerType.MANUAL,
+        "attempt": 1,
+        "max_attempts": 5,
+        "trace_id": "t",
+        "idempotency_key": "k",
+    }
+    body = Envelope(**(given | wrong))
     await world.until_quiet()
     diary.ran.clear()
     await world.queue.send(body, send_no=1)

@@ -88,9 +88,9 @@ class World:
         self.registry = Registry()
         self._ids = count(1)
         self.store = Cut(SqliteRuns(file))
-        named = {"sleep": time.sleep, "new_id": self.new_id}
-        self.queue = Cut(SqliteQueue(file, "work", dead="dead", **named))
-        self.dead = Cut(SqliteQueue(file, "dead", dead=None, **named))
+        sleep, new_id = time.sleep, self.new_id
+        self.queue = Cut(SqliteQueue(file, "work", dead="dead", sleep=sleep, new_id=new_id))
+        self.dead = Cut(SqliteQueue(file, "dead", dead=None, sleep=sleep, new_id=new_id))
         self.changes = Changes(self.store, policy=policy, clock=time.clock)
         self.create = Create(
             self.store, self.queue, self.changes, self.registry,
