@@ -147,7 +147,8 @@ def _words(error: Exception) -> str:
     if not isinstance(error, LuciusError):
         return str(error)
     if error.code == "IDEMPOTENCY_KEY_REUSED":
-        return f"The same content was dropped under the same name before. {error.message}."
+        said = error.message.rpartition(";")[0]
+        return f"The same content was dropped under the same name before. {said}. Rename it to run it again."
     return f"{error.message} ({error.code}). Drop it again when that has changed."
 
 
