@@ -43,6 +43,8 @@ def judged(response: httpx2.Response) -> Any:
     """The decoded answer, or the error it stands for."""
     if response.status_code not in _OK:
         raise refusal(response)
+    if response.status_code == httpx2.codes.NO_CONTENT:
+        return None
     try:
         return msgspec.json.decode(response.content)
     except msgspec.DecodeError:

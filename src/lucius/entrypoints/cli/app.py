@@ -14,6 +14,7 @@ from lucius.entrypoints.cli.commands import (
     control,
     demo,
     keys,
+    lifebook,
     looking,
     new_service,
     operating,
@@ -92,6 +93,7 @@ _keys = _group("keys", "API keys: who may call.")
 _keys.command("create")(keys.create)
 _keys.command("revoke")(keys.revoke)
 _keys.command("list")(keys.listing)
+app.add_typer(lifebook.group(), name="lifebook", rich_help_panel=_RUN)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lucius.entrypoints.cli.addresses import free_port
@@ -18,8 +18,11 @@ _STOP_WITHIN = 20.0
 
 
 @contextlib.contextmanager
-def serving(home: Path, *options: str) -> Iterator[str]:
-    """A Lucius on a free loopback port that keeps its data and its log below `home`; its address."""
+def serving(home: Path, *options: str, settings: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A Lucius on a free loopback port that keeps its data and its log below `home`; its address.
+
+    `settings` are those that have no option, as `LUCIUS_…`.
+    """
     port = free_port()
     url, log = f"http://127.0.0.1:{port}", home / "server.log"
     arguments = [
@@ -36,7 +39,7 @@ def serving(home: Path, *options: str) -> Iterator[str]:
     # Settings of the surrounding shell are for other servers. Work that was interrupted is not waited for;
     # temporary files lie where they are removed with everything else, also those of a killed process.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
-    environment |= {"LUCIUS_DRAIN_SECONDS": "1", "TMPDIR": str(home)}
+    environment |= {"LUCIUS_DRAIN_SECONDS": "1", "TMPDIR": str(home), **(settings or {})}
     with log.open("w+b") as written:
         child = subprocess.Popen(  # noqa: S603 - our own program with arguments made above
             [sys.executable, "-P", "-m", "lucius.entrypoints.cli", *arguments],

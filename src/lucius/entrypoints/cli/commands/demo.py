@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +37,7 @@ _NEXT = (
     ("submit report.pdf --prompt 'Who signed it?' --wait", "ask about a document of yours"),
     ("output JOB --save DIR", "the answers and files of a job"),
     ("new-service NAME", "write a service of your own"),
+    ("lifebook demo", "steps that fail, wait and resume"),
     ("--help", "everything else"),
 )
 
@@ -118,7 +120,7 @@ def _show(session: Session, document: Path | None, keep: Path | None) -> Ending:
             session.out.print("\nKept:\n", style="bold")
         for path in kept:
             session.out.print(f"  {path}", soft_wrap=True)
-        _point_on(session)
+        point_on(session, _NEXT)
     return ending(job) if ending(job) is Ending.OK else Ending.REFUSED
 
 
@@ -187,13 +189,14 @@ def _answer(session: Session, found: dict[str, Any]) -> None:
     tell(session, ref, outputs.read(ref))
 
 
-def _point_on(session: Session) -> None:
+def point_on(session: Session, onwards: Sequence[tuple[str, str]]) -> None:
+    """What to type next, and why."""
     from rich.text import Text
 
     session.out.print("\nWhere to go next:\n", style="bold")
     program = _program()
-    width = max(len(words) for words, _ in _NEXT) + len(program) + 4
-    for words, why in _NEXT:
+    width = max(len(words) for words, _ in onwards) + len(program) + 4
+    for words, why in onwards:
         line = Text.assemble("  ", (f"{program} {words}".ljust(width), "cyan"), (why, "dim"))
         session.out.print(line, soft_wrap=True)
 
