@@ -44,7 +44,8 @@ async def serve() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-        async with running(Settings(in_memory=True, port=port, drain_seconds=0.2)) as lucius:
+        settings = Settings(in_memory=True, port=port, drain_seconds=0.2, lifebook_concurrency=0)
+        async with running(settings) as lucius:
             config = uvicorn.Config(lucius.app, lifespan="off", log_config=None, http="httptools")
             print(port, flush=True)  # noqa: T201 - how the parent learns it
             await uvicorn.Server(config).serve(sockets=[listener])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,11 @@ SUBMIT = frozenset({R.SUBMIT, R.ADMIN})
 ADMIN = frozenset({R.ADMIN})
 SERVICE = frozenset({R.SERVICE, R.ADMIN})
 CREDENTIAL = frozenset(Role)
+
+RUN = {"workspace_id": "acme", "user_id": "ada", "workflow_id": "example-four-steps"}
+DEPOSIT = {"credits": 1, "deposit_id": "d-1"}
+HOOK = {"workflow_id": "example-four-steps"}
+SCHEDULE = HOOK | {"cron": "30 6 * * MON-FRI"}
 
 #: route -> (who may, a body that is good). ANYBODY: no credential is asked for.
 ROUTES: dict[tuple[str, str], tuple[frozenset[Role], Any]] = {
@@ -61,6 +67,26 @@ ROUTES: dict[tuple[str, str], tuple[frozenset[Role], Any]] = {
     ("GET", "/v1/admin/protocols"): (ADMIN, None),
     ("GET", "/v1/admin/drift"): (ADMIN, None),
     ("POST", "/v1/admin/reload"): (ADMIN, None),
+    ("POST", "/v1/lifebook/jobs"): (SUBMIT, RUN),
+    ("GET", "/v1/lifebook/jobs/{job_id}"): (READ, None),
+    ("POST", "/v1/lifebook/jobs/{job_id}:cancel"): (OPERATE, None),
+    ("POST", "/v1/lifebook/jobs/{job_id}:retry"): (OPERATE, None),
+    ("GET", "/v1/lifebook/workspaces/{workspace_id}/jobs"): (READ, None),
+    ("GET", "/v1/lifebook/workspaces/{workspace_id}/wallet"): (READ, None),
+    ("POST", "/v1/lifebook/workspaces/{workspace_id}/wallet:deposit"): (ADMIN, DEPOSIT),
+    ("POST", "/v1/lifebook/workspaces/{workspace_id}/schedules"): (OPERATE, SCHEDULE),
+    ("GET", "/v1/lifebook/workspaces/{workspace_id}/schedules"): (READ, None),
+    ("POST", "/v1/lifebook/schedules/{schedule_id}:pause"): (OPERATE, None),
+    ("POST", "/v1/lifebook/schedules/{schedule_id}:resume"): (OPERATE, None),
+    ("DELETE", "/v1/lifebook/schedules/{schedule_id}"): (OPERATE, None),
+    ("POST", "/v1/lifebook/workspaces/{workspace_id}/hooks"): (OPERATE, HOOK),
+    ("GET", "/v1/lifebook/workspaces/{workspace_id}/hooks"): (READ, None),
+    ("POST", "/v1/lifebook/hooks/{hook_id}"): (ANYBODY, {}),
+    ("DELETE", "/v1/lifebook/hooks/{hook_id}"): (OPERATE, None),
+    ("GET", "/v1/lifebook/workflows"): (CREDENTIAL, None),
+    ("GET", "/v1/lifebook/dead-letters"): (OPERATE, None),
+    ("POST", "/v1/lifebook/dead-letters/{job_id}:redrive"): (OPERATE, None),
+    ("POST", "/v1/lifebook/dead-letters/{letter_id}:discard"): (OPERATE, None),
     ("GET", "/healthz"): (ANYBODY, None),
     ("GET", "/readyz"): (ANYBODY, None),
     ("GET", "/metrics"): (READ, None),
@@ -73,6 +99,10 @@ SYSTEM_WIDE = [
     ("GET", "/v1/admin/drift"),
     ("POST", "/v1/admin/reload"),
     ("POST", "/v1/admin/outbox/retry"),
+    ("POST", "/v1/lifebook/workspaces/{workspace_id}/wallet:deposit"),
+    ("GET", "/v1/lifebook/dead-letters"),
+    ("POST", "/v1/lifebook/dead-letters/{job_id}:redrive"),
+    ("POST", "/v1/lifebook/dead-letters/{letter_id}:discard"),
 ]
 QUERY = {"/v1/admin/lanes": {"tenant_id": "acme"}}
 
@@ -88,9 +118,10 @@ async def ask(api: World, route: tuple[str, str], headers: dict | None, job_id: 
     """One good request to a route."""
     method, path = route
     body = ROUTES[route][1]
+    where = re.sub(r"\{\w+\}", job_id, path.replace("{workspace_id}", "acme"))
     return await api.client.request(
         method,
-        path.replace("{jobId}", job_id),
+        where,
         json=body,
         headers=headers,
         params=QUERY.get(path),
@@ -132,14 +163,15 @@ async def test_each_route_wants_its_role(api: World, route: tuple[str, str]) -> 
     keys = {role: api.key(role) for role in Role}
     nobody = await ask(api, route, None)
     if may is ANYBODY:
-        assert nobody.status_code in ({401, 200} if "callbacks" in route[1] else {200})
+        signed = "callbacks" in route[1] or "hooks" in route[1]  # what is sent says who sent it
+        assert nobody.status_code in ({401, 200} if signed else {200})
         return
     problem(nobody, 401, "UNAUTHENTICATED")
     assert nobody.headers["www-authenticate"].startswith("Bearer")
     for role, headers in keys.items():
         answer = await ask(api, route, headers)
         if role in may:
-            assert answer.status_code in {200, 202, 404}, (role, answer.text)
+            assert answer.status_code in {200, 201, 202, 404}, (role, answer.text)
         else:
             problem(answer, 403, "FORBIDDEN")
 

@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import httpx2
@@ -27,6 +28,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from standardwebhooks import Webhook
 
 from lucius.testing.hostile import valid
 from tests.api.server import served
@@ -42,6 +44,7 @@ CHECKS = [
 IN_CI = 110
 IN_PROOF = int(os.environ.get("LUCIUS_EXAMPLES", "1500"))
 URI = {"uri": {"type": "string", "pattern": "^s3://[a-z]{3,8}/[a-z0-9]{1,8}$"}}
+WORKFLOW = "example-four-steps"
 TYPES = ["OCR", "SIS", "EMBEDDING", "OCR_EMBEDDING", "OCR -> EMBEDDING", "NOPE"]
 
 
@@ -68,6 +71,7 @@ def target() -> Iterator[Target]:
         assert client.post("/v1/callbacks/result", json=failed, headers=token).status_code == 200
         document = client.get("/openapi.json").json()
         sharpen(document, [*ids, NO_SUCH], lent[1])
+        sharpen_runs(document, lifebook(client))
         yield Target(url, document, session)
 
 
@@ -101,6 +105,70 @@ def sharpen(document: dict[str, Any], ids: list[str], lent: dict[str, Any]) -> N
                     parameter["schema"] = {"enum": [*known_ids, "not an id"]}
                 elif parameter["name"] == "X-Callback-Token":
                     parameter["schema"] = {"enum": [directive["callback_token"], "lct1.a.1.b"]}
+
+
+class Lifebook(NamedTuple):
+    """What exists of lifebook runs: some open, one that has ended, triggers to use and others to remove."""
+
+    jobs: list[str]
+    ended: str
+    schedules: list[str]
+    hooks: list[dict[str, Any]]
+
+
+def lifebook(client: httpx2.Client) -> Lifebook:
+    """Make it."""
+    here = "/v1/lifebook/workspaces/acme"
+    wanted = {"workspace_id": "acme", "user_id": "ada", "workflow_id": WORKFLOW}
+    jobs = [client.post("/v1/lifebook/jobs", json=wanted).json()["job_id"] for _ in range(4)]
+    assert client.post(f"/v1/lifebook/jobs/{jobs[0]}:cancel").status_code == 200
+    daily = {"workflow_id": WORKFLOW, "cron": "0 6 * * *"}
+    schedules = [client.post(f"{here}/schedules", json=daily).json()["schedule_id"] for _ in range(2)]
+    hooks = [client.post(f"{here}/hooks", json={"workflow_id": WORKFLOW}).json() for _ in range(2)]
+    return Lifebook(jobs[1:], jobs[0], schedules, hooks)
+
+
+def sharpen_runs(document: dict[str, Any], known: Lifebook) -> None:
+    """Put the runs that exist into the document."""
+    schemas = document["components"]["schemas"]
+    schemas["LifebookCreate"]["properties"] |= {
+        "workspace_id": {"enum": ["acme", "globex", "Tenant_A"]},
+        "input": {"type": "object", "maxProperties": 1},
+    }
+    for name in ("LifebookCreate", "LifebookScheduleRequest", "LifebookHookRequest"):
+        schemas[name]["properties"]["workflow_id"] = {"enum": [WORKFLOW, WORKFLOW, "nope"]}
+    schemas["LifebookScheduleRequest"]["properties"]["cron"] = {"enum": ["0 6 * * *", "1 1 1 1 1", "nope"]}
+    schemas["LifebookDeposit"]["properties"]["credits"] = {"enum": [1, 2.5, 100, 0.001]}
+    used, spare = known.hooks
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            last = method == "delete"
+            ids = {
+                "job_id": [known.ended, *known.jobs, NO_SUCH, "not an id"],
+                "letter_id": [known.ended, NO_SUCH, "not an id"],
+                "workspace_id": ["acme", "globex", "no such"],
+                "schedule_id": [known.schedules[last], NO_SUCH],
+                "hook_id": [spare["hook_id"], NO_SUCH] if last else [used["hook_id"]],
+            }
+            for parameter in operation.get("parameters", []):
+                if parameter["name"] in ids:
+                    parameter["schema"] = {"enum": ids[parameter["name"]]}
+            if path.endswith("/hooks/{hook_id}") and not last:
+                sign(operation, used["secret"])
+
+
+def sign(operation: dict[str, Any], secret: str) -> None:
+    """Let the call of a hook be signed: its good cases have one body, `{}`."""
+    at = datetime.now(UTC)
+    known = {
+        "webhook-id": "msg-1",
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": Webhook(secret).sign("msg-1", at, "{}"),
+    }
+    for parameter in operation["parameters"]:
+        if parameter["name"] in known:
+            parameter |= {"required": True, "schema": {"enum": [known[parameter["name"]]]}}
+    operation["requestBody"]["content"]["application/json"]["schema"] = {"enum": [{}]}
 
 
 def run(target: Target, examples: int) -> Counter[tuple[str, int]]:

@@ -119,6 +119,7 @@ def problem(answer: httpx2.Response, status: int, code: str) -> dict:
 @asynccontextmanager
 async def world(config: Path | None = None, **settings: Any) -> AsyncIterator[World]:
     """A running Lucius with nobody serving it."""
+    settings = {"lifebook_concurrency": 0} | settings
     chosen = Settings(in_memory=True, config=config, drain_seconds=0.2, **settings)
     async with running(chosen) as lucius:
         transport = httpx2.ASGITransport(app=lucius.app)
