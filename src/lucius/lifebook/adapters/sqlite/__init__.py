@@ -4,9 +4,10 @@
     SqliteRuns     runs, wallets, events that wait        SqliteTriggers   schedules, hooks
     SqliteQueue    messages; one instance for each queue
 
-What was acknowledged is on the disk (WAL, `synchronous=FULL`). Another process may hold the file for a while:
-a write waits for it in the thread, up to a bound, then hears `Unavailable`; nothing of it was done. In memory
-(`:memory:`) all of it works alike, for one process, and ends with it. Whoever opened the file closes it.
+What was acknowledged is on the disk (WAL, `synchronous=FULL`; for loans see `queue.py`). Another process may
+hold the file for a while: a write waits for it in the thread, up to a bound, then hears `Unavailable`, and
+nothing of it was done. In memory (`:memory:`) all of it works alike, for one process, and ends with it.
+Whoever opened the file closes it.
 """
 
 from __future__ import annotations

@@ -28,12 +28,15 @@ _MOST_AT_ONCE: Final = 500
 class _Asked:
     """Something to do, who waits for it, and what came of it."""
 
-    __slots__ = ("do", "error", "future", "result", "writes")
+    __slots__ = ("do", "durable", "error", "future", "result", "writes")
 
-    def __init__(self, do: Work[Any], future: asyncio.Future[Any], *, writes: bool) -> None:
+    def __init__(
+        self, do: Work[Any], future: asyncio.Future[Any], *, writes: bool, durable: bool = False
+    ) -> None:
         self.do = do
         self.future = future
         self.writes = writes
+        self.durable = durable
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -51,11 +54,15 @@ class LifebookFile:
         self._busy: asyncio.Future[None] | None = None
         self._over: str | None = None
         """Why the file is not touched any more."""
+        self._synchronous = True
         self._bells: dict[str, asyncio.Event] = {}
 
-    async def write(self, do: Work[T]) -> T:
-        """The answer of `do`, in a transaction that is on the disk when this returns. Runs in the thread."""
-        return await self._ask(do, writes=True)
+    async def write(self, do: Work[T], *, durable: bool = True) -> T:
+        """The answer of `do`, in a transaction that is on the disk when this returns. Runs in the thread.
+
+        Not `durable`: the end of a process loses nothing, a power cut may undo the newest of it.
+        """
+        return await self._ask(do, writes=True, durable=durable)
 
     async def read(self, do: Work[T]) -> T:
         """The answer of `do`, which only reads; it sees all that was written before."""
@@ -80,13 +87,13 @@ class LifebookFile:
 
     # --- on the event loop
 
-    def _ask(self, do: Work[T], *, writes: bool) -> asyncio.Future[T]:
+    def _ask(self, do: Work[T], *, writes: bool, durable: bool = False) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         if self._over is not None:
             future.set_exception(self._refusal(self._over))
             return future
-        self._waiting.append(_Asked(do, future, writes=writes))
+        self._waiting.append(_Asked(do, future, writes=writes, durable=durable))
         if self._busy is None:
             self._busy = loop.create_future()
             loop.call_soon(self._next)
@@ -125,6 +132,7 @@ class LifebookFile:
         """One transaction; never raises: each of the batch is told."""
         writes = any(asked.writes for asked in batch)
         try:
+            self._synchronize(durable=any(asked.durable for asked in batch))
             self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             for asked in batch:
                 self._do(asked)
@@ -135,6 +143,11 @@ class LifebookFile:
                     self._connection.execute("ROLLBACK")
             for asked in batch:
                 asked.error = schema.unavailable(self.path, error)
+
+    def _synchronize(self, *, durable: bool) -> None:
+        if durable != self._synchronous:
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._synchronous = durable
 
     def _do(self, asked: _Asked) -> None:
         self._connection.execute("SAVEPOINT one")

@@ -54,11 +54,12 @@ _PUT_AWAY: Final = (
     " WHERE queue = ? AND lent_until IS NOT NULL AND lent_until <= ? LIMIT ?"
 )
 _ANY: Final = (
-    "SELECT EXISTS (SELECT 1 FROM lanes WHERE queue = ?1 AND ready > 0) OR EXISTS"
+    "SELECT EXISTS (SELECT 1 FROM lanes INDEXED BY lanes_by_turn WHERE queue = ?1 AND ready > 0) OR EXISTS"
     " (SELECT 1 FROM messages WHERE queue = ?1 AND hidden_until IS NOT NULL AND hidden_until <= ?2)"
 )
 _DEPTH: Final = (
-    "SELECT (SELECT coalesce(sum(ready), 0) FROM lanes WHERE queue = ?1 AND ready > 0),"
+    "SELECT (SELECT coalesce(sum(ready), 0)"
+    " FROM lanes INDEXED BY lanes_by_turn WHERE queue = ?1 AND ready > 0),"
     " (SELECT count(*) FROM messages WHERE queue = ?1 AND hidden_until IS NOT NULL AND hidden_until <= ?2),"
     " (SELECT count(*) FROM messages WHERE queue = ?1 AND hidden_until IS NOT NULL AND hidden_until > ?2)"
 )

@@ -3,6 +3,9 @@
 A receiver that waits is woken at once by what its own process sends; what others send, and what comes back
 when its time is up, it finds by looking a few times a second. A receiver that goes away while a message is on
 its way to it gives the message back.
+
+What was sent is on the disk. Loans and settlements are not waited for: after a power cut (not the end of a
+process) the newest of them may be undone, and those messages come once more, as they do when a loan ends.
 """
 
 from __future__ import annotations
@@ -87,13 +90,13 @@ class SqliteQueue:
         def work(connection: apsw.Connection) -> None:
             self._lending.hide(connection, delivery, now=self._file.clock(), time=time)
 
-        await self._file.write(work)
+        await self._file.write(work, durable=False)
         if time == 0:
             self._ring()
 
     async def delete(self, delivery: Delivery) -> None:
         """It is dealt with."""
-        await self._file.write(lambda connection: self._lending.delete(connection, delivery))
+        await self._file.write(lambda connection: self._lending.delete(connection, delivery), durable=False)
 
     async def depth(self) -> Depth:
         """How much is in it."""
@@ -110,7 +113,7 @@ class SqliteQueue:
                 connection, most, now=self._file.clock(), loan=loan, new_id=self._new_id
             )
 
-        lent = asyncio.ensure_future(self._file.write(work))
+        lent = asyncio.ensure_future(self._file.write(work, durable=False))
         try:
             return await asyncio.shield(lent)
         except asyncio.CancelledError:
@@ -120,7 +123,7 @@ class SqliteQueue:
             raise
 
     async def _undo(self, delivery: Delivery) -> None:
-        await self._file.write(lambda connection: self._lending.undo(connection, delivery))
+        await self._file.write(lambda connection: self._lending.undo(connection, delivery), durable=False)
         self._ring()
 
     def _ring(self) -> None:
