@@ -1,4 +1,4 @@
-"""What the tests against AWS share: clients of a ministack, and a table or queues of their own for each test."""
+"""What the tests against AWS share: clients of a ministack, and a table of its own for each test."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def new_names() -> Names:
 
 
 @asynccontextmanager
-async def connected(aws: Ministack, **more: Any) -> AsyncIterator[Clients]:
+async def connected(aws: Ministack, *, endpoint: str | None = None, **more: Any) -> AsyncIterator[Clients]:
     """Clients for a block."""
     given = aws.arguments()
     clients = await connect(
-        endpoint=aws.endpoint,
+        endpoint=endpoint or aws.endpoint,
         access_key_id=given["aws_access_key_id"],
         secret_access_key=given["aws_secret_access_key"],
         session=_session,

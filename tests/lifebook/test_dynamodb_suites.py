@@ -16,6 +16,7 @@ from tests.lifebook.aws_world import connected, make_table, new_names, runs_in, 
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[Ministack]:
+    """One for all tests here."""
     with ministack() as server:
         yield server
 
@@ -25,6 +26,7 @@ class TestDynamoRuns(RunStoreSuite):
 
     @pytest.fixture
     async def harness(self, aws: Ministack) -> AsyncIterator[StoreHarness]:
+        """An empty table."""
         async with connected(aws, services=["dynamodb"]) as clients:
             table = new_names().table
             await make_table(clients, table)
@@ -40,6 +42,7 @@ class TestDynamoTriggers(TriggerStoreSuite):
 
     @pytest.fixture
     async def triggers(self, aws: Ministack) -> AsyncIterator[TriggerStore]:
+        """An empty table."""
         async with connected(aws, services=["dynamodb"]) as clients:
             table = new_names().table
             await make_table(clients, table)

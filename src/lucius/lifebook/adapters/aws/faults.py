@@ -31,7 +31,6 @@ BUSY = frozenset({
 })  # fmt: skip
 MALFORMED = frozenset({
     "ValidationException", "ValidationError", "SerializationException",
-    "IdempotentParameterMismatchException",
     "ItemCollectionSizeLimitExceededException", "InvalidParameterValue", "InvalidMessageContents",
     "TransactionCanceledException",  # conditions and conflicts were taken out before
 })  # fmt: skip
@@ -73,6 +72,7 @@ def fault(error: Exception, doing: str) -> LuciusError:
         return BusyError(text, code=CODE)
     if code in MALFORMED:
         return Broken(text, code="LIFEBOOK_BROKEN_REQUEST")
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    # A token is used for one write only: whoever finds it taken was there before, and did not hear.
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or code == "IdempotentParameterMismatchException":
         return AnswerLostError(text, code=CODE)
     return Unavailable(text, code=CODE)

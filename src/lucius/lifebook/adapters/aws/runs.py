@@ -153,7 +153,8 @@ def _changing(before: Run, after: Run, write_id: str) -> Action:
     """What differs. Attributes that others have added stay; a run that is not there is never made."""
     old, new = _stored(before), _stored(after) | {WRITE_ID: write_id}
     ours = before.version != UNWRITTEN
-    values = {name: value for name, value in new.items() if not ours or old.get(name) != value}
+    known = old if ours else {KEY: before.job_id}  # of the contract's floor all else is written anew
+    values = {name: value for name, value in new.items() if known.get(name) != value}
     change = "SET " + ", ".join(f"#{name} = :{name}" for name in sorted(values))
     removed = sorted(old.keys() - new.keys())
     if removed:

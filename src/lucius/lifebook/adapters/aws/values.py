@@ -27,7 +27,7 @@ def _typed(value: Any) -> dict[str, Any]:
         case bool():
             return {"BOOL": value}
         case int() | Decimal():
-            return {"N": f"{value:f}" if isinstance(value, Decimal) else str(value)}
+            return {"N": f"{Decimal(value).normalize():f}"}  # as DynamoDB itself writes it
         case list() | tuple():
             return {"L": [_typed(each) for each in value]}
         case Mapping():
