@@ -75,12 +75,18 @@ def _one(record: SQSRecord, lambda_context: LambdaContext) -> None:
     def time_left() -> float:
         return lambda_context.get_remaining_time_in_millis() / 1000
 
-    if not _runner().run(_lifebook().worker.handle(_delivery(record), time_left=time_left)):
+    try:
+        done = _runner().run(_lifebook().worker.handle(_delivery(record), time_left=time_left))
+    except Exception as error:
+        # The batch processor answers for it and says nothing.
+        _log.error("message not judged", message_id=record.message_id, exc_info=error)
+        raise
+    if not done:
         raise ComesBackError(record.message_id)
 
 
 def _delivery(record: SQSRecord) -> Delivery:
-    number = record.message_attributes.get("send_no")
+    number = record.message_attributes["send_no"]  # None if there is none
     return Delivery(
         message_id=record.message_id,
         receipt=record.receipt_handle,

@@ -88,5 +88,8 @@ class Poller:
         except Unavailable as error:
             # It was done, or will be judged again: the record knows.
             _log.warning("message not deleted", message_id=delivery.message_id, code=error.code)
+        except Exception as error:  # noqa: BLE001 - one message must not end the others' worker
+            # It comes back when its loan ends, and to the dead letters if it never can be judged.
+            _log.error("message not judged", message_id=delivery.message_id, exc_info=error)
         finally:
             self.busy -= 1
