@@ -39,6 +39,7 @@ _NEXT = {
     "NOT_FOUND": "`lucius jobs` lists what there is.",
     "INVALID_STATE": "`lucius explain ID` says where the job stands.",
     "UNKNOWN_REQUEST_TYPE": "`lucius protocols list` shows them.",
+    "INSUFFICIENT_CREDITS": "`lucius lifebook deposit W CREDITS` adds some.",
     "OUTPUT_UNREADABLE": "Echo services write nothing; real outputs are read from here, with your rights.",
     "IDEMPOTENCY_KEY_REUSED": "Use another --key, or send what was sent the first time.",
 }

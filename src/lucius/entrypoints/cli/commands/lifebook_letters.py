@@ -33,7 +33,8 @@ def dead_letters(
 
     document = session.client.raw(lifebook.dead_letters(limit=limit))
     letters = document.get("dead_letters", [])
-    session.show(document, table(letters, now_ms()) if letters else Text("No dead letters.", style="dim"))
+    empty = Text("No dead letters.", style="dim")
+    session.show(document, table(letters, now_ms(), session.out.width) if letters else empty)
 
 
 @remote
@@ -44,7 +45,7 @@ def redrive(session: Session, letter_id: LetterId, *, user: User = None) -> None
     from lucius.sdk import lifebook
 
     call = lifebook.redrive(letter_id, user=user_of(user))
-    with advised("lucius lifebook dead-letters"):
+    with advised("letter", "lucius lifebook dead-letters"):
         document = session.client.raw(call)
     started(session, document, call.read(document))
 
@@ -60,7 +61,8 @@ def discard(session: Session, letter_id: LetterId, *, yes: Yes = False) -> None:
 
     if not agreed(f"Delete the dead letters of {letter_id} for good?", yes=yes):
         raise typer.Exit(Ending.REFUSED)
-    with advised("lucius lifebook dead-letters"):
+    with advised("letter", "lucius lifebook dead-letters"):
         document = session.client.raw(lifebook.discard(letter_id))
-    told = f"{count(int(document.get('discarded', 0)), 'dead letter')} of {letter_id} deleted."
-    session.show(document, Text.assemble(("✓ ", "green"), told))
+    gone = int(document.get("discarded", 0))
+    done = Text.assemble(("✓ ", "green"), f"{count(gone, 'dead letter')} of {letter_id} deleted.")
+    session.show(document, done if gone else Text(f"There are no dead letters of {letter_id}.", style="dim"))

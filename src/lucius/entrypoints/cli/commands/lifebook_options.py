@@ -69,17 +69,15 @@ def input_of(pairs: list[str] | None, file: Path | None) -> dict[str, Any]:
 
 
 @contextmanager
-def advised(where: str = "lucius lifebook runs") -> Iterator[None]:
+def advised(what: str = "run", where: str = "lucius lifebook runs") -> Iterator[None]:
     """What is not there is told with the command that lists what is."""
     try:
         yield
     except NotFound as error:
         if error.code != "NOT_FOUND":
             raise
-        message = f"{error.message} `{where}` lists those of a workspace."
-        raise NotFound(
-            message, code="NO_SUCH_RUN" if " run " in error.message else "NO_SUCH_TRIGGER"
-        ) from None
+        message = f"{error.message} `{where}` lists what there is."
+        raise NotFound(message, code=f"NO_SUCH_{what.upper()}") from None
 
 
 def _object(file: Path) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def runs(
     document = session.client.raw(lifebook.listing(name, limit=limit, cursor=cursor))
     found = document.get("jobs", [])
     empty = Text(f"No runs in {name}. `lucius lifebook run WORKFLOW` starts one.", style="dim")
-    session.show(document, listing(found, now_ms()) if found else empty)
+    session.show(document, listing(found, now_ms(), session.out.width) if found else empty)
     if document.get("next_cursor") and not session.as_json:
         session.out.print(f"  more: --cursor {document['next_cursor']}", style="dim", soft_wrap=True)
 

@@ -65,7 +65,7 @@ def list_schedules(session: Session, *, workspace: Workspace = None) -> None:
     document = session.client.raw(lifebook.schedules(workspace_of(workspace)))
     found = document.get("schedules", [])
     empty = Text(f"No schedules in {workspace_of(workspace)}.", style="dim")
-    session.show(document, table(found, now_ms()) if found else empty)
+    session.show(document, table(found, now_ms(), session.out.width) if found else empty)
 
 
 @remote
@@ -73,7 +73,7 @@ def pause_schedule(session: Session, schedule_id: ScheduleId) -> None:
     """Let a schedule start nothing until it is resumed."""
     from lucius.sdk import lifebook
 
-    with advised(_SCHEDULES):
+    with advised("schedule", _SCHEDULES):
         _show_schedule(session, session.client.raw(lifebook.pause_schedule(schedule_id)))
 
 
@@ -82,7 +82,7 @@ def resume_schedule(session: Session, schedule_id: ScheduleId) -> None:
     """Go on with the next time from now; what was missed is not made up for."""
     from lucius.sdk import lifebook
 
-    with advised(_SCHEDULES):
+    with advised("schedule", _SCHEDULES):
         _show_schedule(session, session.client.raw(lifebook.resume_schedule(schedule_id)))
 
 
@@ -110,9 +110,11 @@ def add_hook(
 
     asked = _asked(workflow, user, input_of(given, input_file))
     hook = session.client.raw(lifebook.make_hook(workspace_of(workspace), asked))
-    session.show(hook, new_hook(hook, session.client.url))
-    if not session.as_json:
-        session.out.print(signed_call(hook, session.client.url), soft_wrap=True)
+    if session.as_json:
+        session.show(hook)
+        return
+    for part in (new_hook(hook, session.client.url), signed_call(hook, session.client.url)):
+        session.out.print(part, soft_wrap=True)
 
 
 @remote
@@ -160,7 +162,7 @@ def _remove(
 
     if not agreed(f"Remove the {what} {name} for good?", yes=yes):
         raise typer.Exit(Ending.REFUSED)
-    with advised(where):
+    with advised(what, where):
         session.client.raw(call(name))
     session.show(
         {f"{what}_id": name, "removed": True}, Text.assemble(("✓ ", "green"), f"{what} {name} removed.")

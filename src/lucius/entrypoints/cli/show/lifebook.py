@@ -16,6 +16,8 @@ from lucius.entrypoints.cli.show.words import ago, clock
 from lucius.sdk.lifebook_answers import Run, Wallet
 
 Document = dict[str, Any]
+WIDE = 100
+"""Columns from which tables show everything."""
 
 
 def sheet(run: Run, now: int) -> RenderableType:
@@ -37,18 +39,20 @@ def sheet(run: Run, now: int) -> RenderableType:
     return Group(drawing(run, now), Text(), indented(facts(shown)))
 
 
-def listing(runs: Iterable[Document], now: int) -> Table:
-    """Runs of a workspace, one a line."""
-    table = plain_table("run", "status", "workflow", "started by", "credits", "age")
-    table.columns[0].no_wrap = table.columns[1].no_wrap = True
-    table.columns[4].justify = table.columns[5].justify = "right"
+def listing(runs: Iterable[Document], now: int, width: int) -> Table:
+    """Runs of a workspace, one a line; a narrow terminal shows what matters most."""
+    wide = width >= WIDE
+    table = plain_table("run", "status", "workflow", *(("started by", "credits") if wide else ()), "age")
+    table.columns[0].no_wrap = table.columns[1].no_wrap = table.columns[-1].no_wrap = True
+    for column in table.columns[4 if wide else 3 :]:
+        column.justify = "right"
     for one in runs:
+        more = (str(one.get("trigger_type", "")), credits_of(one.get("credits_estimate", 0)))
         table.add_row(
             str(one.get("job_id", "")),
             badge(str(one.get("status", ""))),
             str(one.get("workflow_id", "")),
-            str(one.get("trigger_type", "")),
-            credits_of(one.get("credits_estimate", 0)),
+            *(more if wide else ()),
             ago(one.get("created_at"), now).removesuffix(" ago"),
         )
     return table
@@ -91,18 +95,22 @@ def wallet(found: Wallet) -> RenderableType:
     return Group(Text(f"Credits of {found.workspace_id}", style="bold"), indented(table))
 
 
-def dead_letters(letters: Sequence[Document], now: int) -> Table:
+def dead_letters(letters: Sequence[Document], now: int, width: int) -> Table:
     """Messages that nobody could work on; ids of those without a run are the message's own."""
-    table = plain_table("id", "workspace", "workflow", "run is", "error", "sent")
-    table.columns[0].no_wrap = True
+    wide = width >= WIDE
+    table = plain_table("id", *(("workspace", "workflow", "run is") if wide else ()), "error", "sent")
+    table.columns[0].no_wrap = table.columns[-1].no_wrap = True
     for one in letters:
         told = ": ".join(part for part in (one.get("last_error_code"), one.get("last_error_message")) if part)
         status = one.get("status")
-        table.add_row(
-            str(one.get("job_id") or one.get("message_id") or ""),
+        more = (
             str(one.get("workspace_id") or ""),
             str(one.get("workflow_id") or ""),
             badge(str(status)) if status else Text("unknown", style="dim"),
+        )
+        table.add_row(
+            str(one.get("job_id") or one.get("message_id") or ""),
+            *(more if wide else ()),
             Text(told or str(one.get("body") or ""), style="red"),
             ago(one.get("sent_at"), now),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +16,8 @@ from lucius.errors import LuciusError
 from lucius.sdk.lifebook_answers import Run
 
 _BAR = 20
+_USUAL_WAIT = 1500
+"""Milliseconds in the queue that need no explanation."""
 
 
 class RunProgress:
@@ -133,15 +136,20 @@ def again(run: Run, now: int) -> str:
     return f"again in {duration(due - now)}" if due > now else "again now"
 
 
-def _waits(run: Run, now: int) -> list[Text]:
-    """Why it waits, while it does; what went wrong, once it has."""
-    if run.status == "failed" and run.error:
-        return [Text(f"  {run.last_error_message or run.error}", style="yellow")]
-    waiting = moment(run.created_at)
-    if run.status in {"pending", "queued"} and waiting is not None and now - waiting > 1500:  # noqa: PLR2004
-        return [Text(f"  {run.why}", style="dim")]
-    lost = run.lock is not None and (moment(str(run.lock.get("expires_at"))) or now) < now
-    return [Text(f"  {run.why}", style="yellow")] if run.status == "running" and lost else []
+def _waits(run: Run, now: int) -> list[RenderableType]:
+    """Why it waits, while it does."""
+    if run.status == "failed":
+        return [_aside(run.last_error_message or run.error, "yellow")]
+    made = moment(run.created_at)
+    if run.status in {"pending", "queued"} and made is not None and now - made > _USUAL_WAIT:
+        return [_aside(run.why, "dim")]
+    held_until = None if run.lock is None else moment(str(run.lock.get("expires_at")))
+    lost = run.status == "running" and held_until is not None and held_until < now
+    return [_aside(run.why, "yellow")] if lost else []
+
+
+def _aside(words: str, style: str) -> Padding:
+    return Padding(Text(words, style=style), (0, 0, 0, 2), expand=False)
 
 
 def _since(start: str | None, now: int) -> int | None:

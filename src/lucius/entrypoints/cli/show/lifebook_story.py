@@ -13,11 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from lucius.entrypoints.cli.show.lifebook_states import credits_of
-from lucius.entrypoints.cli.show.words import between, duration
+from lucius.entrypoints.cli.show.words import between, count, duration
 from lucius.sdk.lifebook_answers import Run
 
-Said = tuple[str, str]
-"""A sentence and its style."""
+Said = tuple[str, str] | tuple[str, str, str | None]
+"""A sentence, its style, and when it happened if that is known better than by the run's last change."""
 _MINUTE = 60_000
 
 
@@ -33,7 +33,7 @@ class RunStory:
         said = _first(run) if self._last is None else []
         said += _progress(self._last or _unbegun(run), run)
         self._last = run
-        new = [(_since(run), Text(words, style=style)) for words, style in said]
+        new = [(_since(run, *at), Text(words, style=style)) for words, style, *at in said]
         self.told += new
         return new
 
@@ -51,7 +51,8 @@ def timeline(told: Sequence[tuple[str, Text]]) -> Table:
 def _first(run: Run) -> list[Said]:
     held = f"{credits_of(run.credits_estimate)} credits reserved"
     origin = f", a retry of {run.retry_of}" if run.retry_of else ""
-    return [(f"{run.workflow_id} with {run.steps_total} steps, {held}{origin}", "")]
+    steps = count(run.steps_total, "step")
+    return [(f"{run.workflow_id} with {steps}, {held}{origin}", "", run.created_at)]
 
 
 def _progress(before: Run, run: Run) -> list[Said]:
@@ -63,7 +64,7 @@ def _progress(before: Run, run: Run) -> list[Said]:
             said.append((f"attempt {run.attempts - 1} failed: {run.error}", "yellow"))
         said += [*_done(before, run, upto=before.step_cursor), _resumed(before, run)]
     elif fresh:
-        said.append((f"attempt 1 of {run.max_attempts} begins", "dim"))
+        said.append((f"attempt 1 of {run.max_attempts} begins", "dim", run.started_at))
     said += _done(before, run, upto=run.step_cursor)
     if run.status != before.status or (fresh and run.status == "failed"):
         said += _arrived(before, run)
@@ -71,7 +72,7 @@ def _progress(before: Run, run: Run) -> list[Said]:
 
 
 def _done(before: Run, run: Run, *, upto: int) -> list[Said]:
-    said = []
+    said: list[Said] = []
     for index in range(before.step_cursor, upto):
         where = f"step {index + 1} of {run.steps_total}"
         cost = credits_of(run.steps[index].credits) if index < len(run.steps) else "?"
@@ -109,8 +110,8 @@ def _freed(run: Run) -> str:
     return f"; {credits_of(rest)} reserved credits are free again" if rest > 0 else ""
 
 
-def _since(run: Run) -> str:
-    passed = max(between(run.created_at, run.updated_at) or 0, 0)
+def _since(run: Run, at: str | None = None) -> str:
+    passed = max(between(run.created_at, at or run.updated_at) or 0, 0)
     return f"+{passed / 1000:.1f} s" if passed < _MINUTE else f"+{duration(passed)}"
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lucius.entrypoints.cli.show.job import facts, indented, plain_table
+from lucius.entrypoints.cli.show.job import plain_table
+from lucius.entrypoints.cli.show.lifebook import WIDE
 from lucius.entrypoints.cli.show.words import ago, clock
 
 Document = dict[str, Any]
@@ -34,26 +34,28 @@ print(urllib.request.urlopen(asked).read().decode())
 END"""
 
 
-def schedules(found: Sequence[Document], now: int) -> Table:
-    """The schedules of a workspace."""
-    table = plain_table("schedule", "workflow", "cron (UTC)", "next", "user")
-    table.columns[0].no_wrap = True
+def schedules(found: Sequence[Document], now: int, width: int) -> Table:
+    """The schedules of a workspace; a narrow terminal shows what matters most."""
+    wide = width >= WIDE
+    table = plain_table("schedule", "workflow", "cron (UTC)", "next", *(("user",) if wide else ()))
+    table.columns[0].no_wrap = table.columns[3].no_wrap = True
     for one in found:
         table.add_row(
             str(one.get("schedule_id", "")),
             str(one.get("workflow_id", "")),
             str(one.get("cron", "")),
-            due(one, now),
-            str(one.get("user_id", "")),
+            due(one, now, wide=wide),
+            *((str(one.get("user_id", "")),) if wide else ()),
         )
     return table
 
 
-def due(schedule: Document, now: int) -> Text:
+def due(schedule: Document, now: int, *, wide: bool = True) -> Text:
     """When it starts a run next; a paused one does not."""
     if not schedule.get("enabled"):
         return Text("‖ paused", style="yellow")
-    return Text(f"{clock(schedule.get('next_at'))} ({ago(schedule.get('next_at'), now)})")
+    left = ago(schedule.get("next_at"), now)
+    return Text(f"{clock(schedule.get('next_at'))} ({left})" if wide else left)
 
 
 def hooks(found: Sequence[Document], now: int) -> Table:
@@ -70,19 +72,15 @@ def hooks(found: Sequence[Document], now: int) -> Table:
     return table
 
 
-def new_hook(hook: Document, url: str) -> RenderableType:
-    """A hook that was made now, with what its callers must know."""
-    where = url + str(hook.get("path", ""))
-    rows: list[tuple[str, RenderableType | None]] = [
-        ("call", where),
-        ("secret", Text(str(hook.get("secret", "")), style="bold")),
-    ]
-    return Group(
-        Text.assemble(("✓ ", "green"), ("hook ", "bold"), str(hook.get("hook_id", ""))),
-        indented(facts(rows)),
-        Text("  This is the only time the secret is shown; keep it safe.", style="yellow"),
-        Text("\nA signed request (Standard Webhooks) starts a run:\n", style="bold"),
-    )
+def new_hook(hook: Document, url: str) -> Text:
+    """A hook that was made now, with what its callers must know; not to be wrapped, but copied."""
+    return Text.assemble(
+        ("✓ ", "green"), ("hook ", "bold"), str(hook.get("hook_id", "")), "\n",
+        ("  call    ", "dim"), url + str(hook.get("path", "")), "\n",
+        ("  secret  ", "dim"), (str(hook.get("secret", "")), "bold"), "\n",
+        ("  This is the only time the secret is shown; keep it safe.\n", "yellow"),
+        ("\nA signed request (Standard Webhooks) starts a run:\n", "bold"),
+    )  # fmt: skip
 
 
 def signed_call(hook: Document, url: str) -> str:
