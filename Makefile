@@ -28,7 +28,7 @@ ARGS ?=
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test check lint types imports format bench proof docs lock clean setup parts
+.PHONY: help demo up test check lint types imports format bench proof docs lock clean setup parts lambda
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -68,6 +68,9 @@ proof: $(STAMP) $(PARTS_STAMP) ## The long runs: crashes at random points, large
 docs: $(STAMP) ## Regenerate the pages that are made from code
 	@$(BIN)/python -m docs.generate
 
+lambda: $(STAMP) ## Build dist/lucius-lambda.zip, which deploy/aws deploys (ARGS="--architecture x86_64")
+	@$(BIN)/python deploy/aws/package.py $(ARGS)
+
 lock: $(STAMP) ## Resolve pyproject.toml into the lock files (ARGS=--upgrade for newer versions)
 	@# Everything first, then the part that make installs: adding an extra later changes no version.
 	@$(COMPILE) $(ARGS) --all-extras --group dev pyproject.toml --output-file requirements-extras.lock
@@ -97,9 +100,9 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-# What only tests start: Azurite. Built once, and again when its lock changes.
+# What only tests start: Azurite, Terraform's formatter. Built once, and again when its lock changes.
 $(PARTS_STAMP): tools/parts/package.json tools/parts/package-lock.json tools/parts/.npmrc | $(STAMP)
-	@echo "Installing the parts that tests start (Azurite) ..."
+	@echo "Installing the parts that tests start (Azurite, Terraform's formatter) ..."
 	@mkdir -p $(PARTS)
 	@cp tools/parts/package.json tools/parts/package-lock.json tools/parts/.npmrc $(PARTS)/
 	@$(NPM) ci --prefix $(PARTS) $(NPM_OPTIONS)
