@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import socket
@@ -300,6 +301,20 @@ async def test_two_processes_take_a_file_once(world: TriggerWorld, root: Path) -
     assert await rounds(second, 1) == {"taken": 1}
     assert await rounds(first) == {}
     assert len(await world.made()) == 1
+
+
+async def test_duties_at_the_same_moment_take_each_file_once(world: TriggerWorld, root: Path) -> None:
+    """Of many processes that watch one folder, one makes each run, and all files are read by theirs."""
+    for at in range(10):
+        drop(root, str(at), str(at).encode())
+    duties = [duty_of(world, root) for _ in range(4)]
+    for _ in range(3):
+        await asyncio.gather(*(duty.run_once() for duty in duties))
+    made = await world.made()
+    assert sorted(run.input["name"] for run in made) == [str(at) for at in range(10)]
+    assert all(file_of(run).read_bytes() == run.input["name"].encode() for run in made)
+    assert refused(root) == {}
+    assert list((root / ".open").iterdir()) == []
 
 
 class KilledError(BaseException):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import cast
 
@@ -116,7 +117,9 @@ async def test_a_crash_between_run_and_schedule_makes_no_second_run(world: Trigg
     assert (await world.triggers.schedule(made.schedule_id)).next_at == NOON + 2 * MINUTE
 
 
-async def test_several_processes_fire_a_slot_once(world: TriggerWorld) -> None:
+async def test_a_duty_that_was_overtaken_fires_nothing(
+    world: TriggerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever read the schedule before somebody else moved it makes no second run and moves nothing."""
     made = await world.schedule()
     world.now += MINUTE
@@ -127,16 +130,21 @@ async def test_several_processes_fire_a_slot_once(world: TriggerWorld) -> None:
     async def as_before(now: int, limit: int) -> object:
         return stale
 
-    slow = cast("object", world.store)
-    original = world.store.due_schedules
-    try:
-        slow.due_schedules = as_before  # type: ignore[attr-defined]
-        report = await second.run_once()
-    finally:
-        slow.due_schedules = original  # type: ignore[attr-defined]
+    monkeypatch.setattr(world.store, "due_schedules", as_before)
+    report = await second.run_once()
     assert (report.details["again"], report.details["overtaken"]) == (1, 1)
     assert await world.keys() == keys(made, "12:01")
     assert (await world.triggers.schedule(made.schedule_id)).version == 2
+
+
+async def test_duties_at_the_same_moment_fire_a_slot_once(world: TriggerWorld) -> None:
+    """Of many processes that find the same schedules due, one makes each run."""
+    made = [await world.schedule() for _ in range(5)]
+    world.now += MINUTE
+    reports = await asyncio.gather(*(duty_of(world).run_once() for _ in range(6)))
+    assert sum(report.acted for report in reports) == 5
+    assert await world.keys() == set[str]().union(*(keys(one, "12:01") for one in made))
+    assert {one.version for one in await world.triggers.schedules("acme")} == {2}
 
 
 async def test_of_missed_slots_the_latest_is_fired(world: TriggerWorld) -> None:
