@@ -41,7 +41,7 @@ CHECKS = [
     response_schema_conformance,
     response_headers_conformance,
 ]
-IN_CI = 110
+IN_CI = 75
 IN_PROOF = int(os.environ.get("LUCIUS_EXAMPLES", "1500"))
 URI = {"uri": {"type": "string", "pattern": "^s3://[a-z]{3,8}/[a-z0-9]{1,8}$"}}
 WORKFLOW = "example-four-steps"
