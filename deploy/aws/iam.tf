@@ -107,7 +107,7 @@ data "aws_iam_policy_document" "duties" {
 
   statement {
     sid       = "DeadLetters"
-    actions   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ReceiveMessage"]
+    actions   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"]
     resources = [aws_sqs_queue.dead.arn]
   }
 
@@ -150,7 +150,7 @@ data "aws_iam_policy_document" "api" {
   statement {
     sid       = "Lists"
     actions   = ["dynamodb:Query"]
-    resources = ["${aws_dynamodb_table.jobs.arn}/index/sweep_due_at", "${aws_dynamodb_table.jobs.arn}/index/workspace_created_at"]
+    resources = ["${aws_dynamodb_table.jobs.arn}/index/workspace_created_at"]
   }
 
   statement {
@@ -163,11 +163,5 @@ data "aws_iam_policy_document" "api" {
     sid       = "DeadLetters"
     actions   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ReceiveMessage"]
     resources = [aws_sqs_queue.dead.arn]
-  }
-
-  statement {
-    sid       = "Tell"
-    actions   = ["events:PutEvents"]
-    resources = [aws_cloudwatch_event_bus.analytics.arn]
   }
 }

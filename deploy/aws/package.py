@@ -5,10 +5,10 @@
     src ──▶ wheel of Lucius ───────────────────────────────────────────────────────────┤
     --add ──▶ modules with your workflows ─────────────────────────────────────────────┴─▶ zip
 
-Nothing is compiled and nothing comes from this machine's environment, so a package for arm64 can be built on
-x86_64 (bytecode only with `--compile-with`, by a Python of the functions' version). Of botocore's descriptions of some 430 services, most of its size, only those that are used stay.
-The same sources and lock give the same bytes: names are sorted, times are fixed, scripts and bytecode
-are left out. Then Terraform deploys only what changed.
+Nothing is built here but Lucius's own wheel, and nothing comes from this machine's environment, so a package
+for arm64 can be made on x86_64. Of botocore's descriptions of some 430 services, most of its size, only those
+that are used stay. The same sources and lock give the same bytes: names are sorted, times are fixed, scripts
+are left out. Then Terraform deploys only what changed. `--compile-with` adds bytecode, for quick cold starts.
 
 How it fails: a package that the lock does not have, that has no wheel for Lambda, or whose hash is another
 stops it with the tool's own words; so does a result that is too large for Lambda. The zip appears whole or
