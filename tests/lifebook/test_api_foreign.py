@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from lucius.lifebook.core.keys import KeySpace, unique_id
+from lucius.lifebook.core.run import Run
+from lucius.lifebook.usecases.look import Look
 from lucius.security.principal import Role
 from tests.api.test_api_security import ROUTES, SYSTEM_WIDE
 from tests.api.world import NO_SUCH, problem
@@ -50,6 +52,21 @@ async def test_somebody_elses_run_is_a_run_that_does_not_exist(
     assert await runs.shown(job_id, owner) == before
     mine = await runs.api.client.request(method, path.replace("{job_id}", job_id), headers=owner)
     assert mine.status_code in {200, 201}
+
+
+@pytest.mark.parametrize(
+    "name", ["wallet%23acme", "idem%23acme%23x", "event%23x", NO_SUCH.upper(), f"{NO_SUCH}%0A"]
+)
+async def test_names_of_other_items_are_not_looked_up(
+    runs: RunsWorld, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A table may hold more than runs; what is no id of a run is missing before the store is asked."""
+
+    async def never(_look: Look, job_id: str) -> Run:
+        raise AssertionError(f"{job_id} was looked up")
+
+    monkeypatch.setattr(Look, "run", never)
+    problem(await runs.api.get(f"{JOBS}/{name}"), 404, "NOT_FOUND")
 
 
 @pytest.mark.parametrize("route", OF_A_TRIGGER, ids=" ".join)
