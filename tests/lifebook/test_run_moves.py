@@ -12,6 +12,7 @@ from lucius.lifebook.core import commands as cmd
 from lucius.lifebook.core.decide import Decision, Refusal, decide
 from lucius.lifebook.core.events import CANCELED, COMPLETED
 from lucius.lifebook.core.policy import BACKOFF_SECONDS, Policy
+from lucius.lifebook.core.promises import broken
 from lucius.lifebook.core.run import Lock, Run
 from lucius.lifebook.core.states import TERMINAL, TRANSITIONS, Status
 from lucius.lifebook.core.wallet import Wallet, reserve, settle
@@ -231,13 +232,8 @@ class Moves(RuleBasedStateMachine):
         run = getattr(self, "run", None)
         if run is None:
             return
-        assert 0 <= run.attempts <= run.max_attempts
+        assert broken(run) == []
         assert self.done == list(range(run.step_cursor)), "each step once, in order"
-        assert run.credits_spent <= run.credits_estimate
-        assert (run.lock is not None) == (run.status is Status.RUNNING)
-        assert (run.next_attempt_at is not None) == (run.status is Status.FAILED)
-        assert (run.due_at is None) == run.terminal == (run.ttl_at is not None)
-        assert (run.step_cursor == run.steps_total) == (run.status is Status.COMPLETED)
         wallet = self.wallet
         assert wallet.available + wallet.reserved + wallet.spent == wallet.deposited
         assert wallet.reserved == run.credits_reserved == (0 if run.terminal else run.credits_estimate)

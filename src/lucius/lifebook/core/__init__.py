@@ -7,4 +7,5 @@ refusal; whoever executes the answer writes it on condition that nobody else wro
     commands.py   what can be asked of a run                  decide.py   the only state change
     wallet.py     credits: what is free, held and spent       events.py   what analytics is told, once
     policy.py     backoff, leases, patience, retention        keys.py     when two creations are one
+    promises.py   what holds of every run
 """
