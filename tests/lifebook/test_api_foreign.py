@@ -55,7 +55,14 @@ async def test_somebody_elses_run_is_a_run_that_does_not_exist(
 
 
 @pytest.mark.parametrize(
-    "name", ["wallet%23acme", "idem%23acme%23x", "event%23x", NO_SUCH.upper(), f"{NO_SUCH}%0A"]
+    "name",
+    [
+        "wallet%23acme",
+        "idem%23acme%23x",
+        "event%23x",
+        "7D1C2F0E-6C0A-4F5E-9A44-0D3F6E1B2C3D",
+        f"{NO_SUCH}%0A",
+    ],
 )
 async def test_names_of_other_items_are_not_looked_up(
     runs: RunsWorld, monkeypatch: pytest.MonkeyPatch, name: str
