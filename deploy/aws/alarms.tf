@@ -57,7 +57,7 @@ data "aws_iam_policy_document" "alerts" {
 # alarm on the visible ones alone could always look at that moment.
 resource "aws_cloudwatch_metric_alarm" "dlq_depth" {
   alarm_name          = "lifebook-orchestrator-dlq-depth"
-  alarm_description   = "Runs have died: `lucius lifebook dlq` shows which, and redrives or discards them."
+  alarm_description   = "Runs have died: `lucius lifebook dead-letters` shows which, and redrives or discards them."
   comparison_operator = "GreaterThanThreshold"
   threshold           = 0
   evaluation_periods  = 1

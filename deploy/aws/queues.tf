@@ -19,7 +19,7 @@ resource "aws_sqs_queue" "work" {
   })
 }
 
-# Stays until somebody redrives or discards it; `lucius lifebook dlq` shows it.
+# Stays until somebody redrives or discards it; `lucius lifebook dead-letters` shows it.
 resource "aws_sqs_queue" "dead" {
   name                       = "lifebook-orchestrator-dlq"
   visibility_timeout_seconds = 30

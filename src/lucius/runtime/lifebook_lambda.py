@@ -61,7 +61,7 @@ def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def duties(_event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Every duty once, or until it has no more to do; what one cannot do now does not keep the others."""
+    """Every duty until it has no more to do; one that cannot be done keeps no other, and fails the call."""
     return _runner().run(_rounds(_lifebook()))
 
 
@@ -99,6 +99,7 @@ def _delivery(record: SQSRecord) -> Delivery:
 
 async def _rounds(lifebook: Lifebook) -> dict[str, Any]:
     done: dict[str, Any] = {}
+    put_off: list[LuciusError] = []
     for duty in lifebook.duties:
         try:
             report = await duty.run_once()
@@ -109,5 +110,7 @@ async def _rounds(lifebook: Lifebook) -> dict[str, Any]:
             done[duty.name] = acted
         except LuciusError as error:
             _log.warning("duty put off", duty=duty.name, code=error.code, reason=error.message)
-            done[duty.name] = error.code
+            put_off.append(error)
+    if put_off:  # so that the alarm on this function's errors hears of it
+        raise put_off[0]
     return done
