@@ -59,21 +59,20 @@ def _progress(before: Run, run: Run) -> list[Said]:
     said: list[Said] = []
     fresh = run.attempts > before.attempts
     if fresh and run.attempts > 1:
-        # What was done after this attempt began is told behind it; what it found done is told before.
         if before.status != "failed" and run.last_error_code:
             said.append((f"attempt {run.attempts - 1} failed: {run.error}", "yellow"))
-        said += [*_done(before, run, upto=before.step_cursor), _resumed(before, run)]
+        said.append(_resumed(before, run))
     elif fresh:
         said.append((f"attempt 1 of {run.max_attempts} begins", "dim", run.started_at))
-    said += _done(before, run, upto=run.step_cursor)
+    said += _done(before, run)
     if run.status != before.status or (fresh and run.status == "failed"):
         said += _arrived(before, run)
     return said
 
 
-def _done(before: Run, run: Run, *, upto: int) -> list[Said]:
+def _done(before: Run, run: Run) -> list[Said]:
     said: list[Said] = []
-    for index in range(before.step_cursor, upto):
+    for index in range(before.step_cursor, run.step_cursor):
         where = f"step {index + 1} of {run.steps_total}"
         cost = credits_of(run.steps[index].credits) if index < len(run.steps) else "?"
         said.append((f"{where}, {run.step_name(index)}: done ({cost} credits)", "green"))
@@ -81,10 +80,14 @@ def _done(before: Run, run: Run, *, upto: int) -> list[Said]:
 
 
 def _resumed(before: Run, run: Run) -> Said:
+    """Where an attempt goes on is known if the one before it was seen to fail there."""
+    said = f"attempt {run.attempts} of {run.max_attempts}"
+    if before.status != "failed":
+        return f"{said} is under way", "cyan"
     at = before.step_cursor
     kept = ", ".join(run.step_name(index) for index in range(at))
-    said = f"attempt {run.attempts} of {run.max_attempts} goes on with step {at + 1}, {run.step_name(at)}"
-    return (said + (f"; {kept} {'is' if at == 1 else 'are'} not run again" if kept else ""), "cyan")
+    rest = f"; {kept} {'is' if at == 1 else 'are'} not run again" if kept else ""
+    return f"{said} goes on with step {at + 1}, {run.step_name(at)}{rest}", "cyan"
 
 
 def _arrived(before: Run, run: Run) -> list[Said]:
