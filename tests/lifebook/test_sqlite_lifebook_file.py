@@ -9,9 +9,10 @@ import pytest
 
 from lucius import disk
 from lucius.errors import Unavailable
-from lucius.lifebook.adapters.sqlite import LifebookFile, SqliteRuns, schema
+from lucius.lifebook.adapters.sqlite import LifebookFile, SqliteRuns, SqliteTriggers, schema
 from lucius.lifebook.core.wallet import InsufficientCreditsError
 from lucius.testing.lifebook.runs import new_run
+from lucius.testing.lifebook.trigger_stores import hook
 from tests.lifebook.sqlite_lifebook import Hand, new_queue, opened
 
 
@@ -109,12 +110,14 @@ async def test_a_refusal_takes_back_its_own_writes_only(tmp_path: Path) -> None:
 
 
 async def test_a_mistake_is_its_callers(tmp_path: Path) -> None:
-    """Work that fails by itself fails for who asked for it, and for nobody else."""
+    """Work that fails half-way fails for who asked for it, and for nobody else; what it did is undone."""
     async with opened(tmp_path / "lifebook.db", Hand()) as once_more:
         file = once_more()
         store, run = SqliteRuns(file), new_run()
+        await SqliteTriggers(file).put_hook(hook())
 
-        def wrong(_: apsw.Connection) -> None:
+        def wrong(connection: apsw.Connection) -> None:
+            connection.execute("DELETE FROM hooks")
             raise ZeroDivisionError
 
         answers = await asyncio.gather(
@@ -125,20 +128,23 @@ async def test_a_mistake_is_its_callers(tmp_path: Path) -> None:
             "ZeroDivisionError",
             "Created",
         ]
+        assert await SqliteTriggers(file).hook("h-1") == hook()
 
 
 class _FailingDisk:
-    """A connection whose commits fail as on a broken disk."""
+    """A connection whose first commit fails as on a broken disk; what comes after may seem to be fine."""
 
     def __init__(self, real: apsw.Connection) -> None:
         self._real = real
+        self._failed = False
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._real, name)
 
     def execute(self, statement: str, *values: object) -> object:
-        """Do it, unless it is a commit."""
-        if statement == "COMMIT":
+        """Do it, unless it is the first commit."""
+        if statement == "COMMIT" and not self._failed:
+            self._failed = True
             raise apsw.IOError("disk I/O error")
         return self._real.execute(statement, *values)  # type: ignore[arg-type]
 

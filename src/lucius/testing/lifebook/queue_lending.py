@@ -30,7 +30,7 @@ class RunQueueLending:
 
     async def test_a_receiver_gets_no_more_than_it_asked_for(self, harness: QueueHarness) -> None:
         """Nor more than ten at once; the rest stays for others."""
-        await harness.send(12)
+        await harness.send(14)
         assert len(await harness.work.receive(2, wait_seconds=1, hidden_seconds=LONG)) <= 2
         assert len(await harness.work.receive(50, wait_seconds=1, hidden_seconds=LONG)) <= 10
 
