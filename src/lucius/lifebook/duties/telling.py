@@ -1,4 +1,8 @@
-"""Tell analytics what was written down to be told. At least once, under an id that follows from the run."""
+"""Tell analytics what was written down to be told, under an id that follows from the run.
+
+Several processes may do it: each claims what it tells. One that crashes between telling and noting leaves its
+event to another, who tells it once more, with the same id.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,9 @@ from collections.abc import Callable
 from lucius.lifebook.ports.store import RunStore
 from lucius.lifebook.ports.telling import Analytics
 from lucius.ports.duties import Report
+
+LEASE = 60_000
+"""Milliseconds in which one batch is told; after that others may believe that we crashed."""
 
 
 class Telling:
@@ -30,8 +37,8 @@ class Telling:
         self.interval = interval
 
     async def run_once(self) -> Report:
-        """Tell, then note; a crash in between tells it once more, with the same id."""
-        events = await self._store.untold(self._batch)
+        """Claim, tell, note."""
+        events = await self._store.claim_events(self._clock(), self._batch, lease=LEASE)
         for event in events:
             await self._analytics.tell(event)
             await self._store.told(event, self._clock())

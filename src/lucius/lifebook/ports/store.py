@@ -81,6 +81,10 @@ class RunStore(Protocol):
         """Events that were not told yet, oldest first."""
         ...
 
+    async def claim_events(self, now: int, limit: int, *, lease: int) -> Sequence[RunEvent]:
+        """As `untold`, without those that others claimed; they get none of these for `lease` milliseconds."""
+        ...
+
     async def told(self, event: RunEvent, at: int) -> None:
         """The event has been told; harmless if it was noted before."""
         ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from lucius.errors import Invalid
@@ -89,6 +91,19 @@ class RunStoreReading:
         await harness.store.told(events[0], NOW + 4000)
         await harness.store.told(events[0], NOW + 5000)
         assert await harness.events() == events[1:]
+
+    async def test_an_event_is_told_by_one_at_a_time(self, harness: StoreHarness) -> None:
+        """Whoever claims an event has it alone until its claim is over; what was told is nobody's."""
+        ended = [await harness.cancel(await harness.open(), NOW + at) for at in (1000, 2000)]
+        now, events = NOW + 5000, [event_of(run) for run in ended]
+        both = await asyncio.gather(*(harness.store.claim_events(now, 1, lease=9000) for _ in range(8)))
+        claimed = [event for events in both for event in events]
+        assert len(claimed) == len({event.event_id for event in claimed}) <= 2
+        claimed += await harness.store.claim_events(now, 10, lease=9000)
+        assert sorted(event.event_id for event in claimed) == sorted(event.event_id for event in events)
+        assert list(await harness.store.claim_events(now + 8999, 10, lease=9000)) == []
+        await harness.store.told(events[0], now)
+        assert list(await harness.store.claim_events(now + 9000, 10, lease=9000)) == [events[1]]
 
     # --- forget
 

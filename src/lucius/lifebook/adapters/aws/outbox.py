@@ -29,6 +29,26 @@ class Outbox:
         items = await due_items(self._table, _KIND, _ALWAYS, limit)
         return [msgspec.json.decode(item["event"], type=RunEvent) for item in items]
 
+    async def claim(self, now: int, limit: int, lease: int) -> list[RunEvent]:
+        """Those that wait and that nobody else has claimed: a claim moves an event back in the index."""
+        mine = []
+        for item in await due_items(self._table, _KIND, now, limit):
+            write_id = self._new_id()
+            claimed = update(
+                item[KEY],
+                "SET #due_at = :until, #write_id = :write_id",
+                "#due_at = :seen AND attribute_exists(#sweep)",
+                until=now + lease,
+                seen=item["due_at"],
+                write_id=write_id,
+            )
+            try:
+                await self._table.write(claimed, write_id=write_id)
+            except ConditionError:
+                continue  # somebody else was quicker
+            mine.append(msgspec.json.decode(item["event"], type=RunEvent))
+        return mine
+
     async def told(self, event: RunEvent, at: int) -> None:
         """Take it out of the index, and let it go when its run goes."""
         write_id = self._new_id()

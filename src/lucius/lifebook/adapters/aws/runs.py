@@ -123,6 +123,10 @@ class DynamoRuns:
         """See `RunStore`."""
         return await self._outbox.untold(limit)
 
+    async def claim_events(self, now: int, limit: int, *, lease: int) -> Sequence[RunEvent]:
+        """See `RunStore`."""
+        return await self._outbox.claim(now, limit, lease)
+
     async def told(self, event: RunEvent, at: int) -> None:
         """See `RunStore`."""
         await self._outbox.told(event, at)

@@ -20,6 +20,9 @@ from lucius.lifebook.core.run import Run, Summary
 from lucius.lifebook.core.wallet import Wallet
 from lucius.lifebook.ports.store import Created, RunConflictError, RunPage
 
+_CLAIMABLE: Final = (
+    "SELECT event_id, body FROM events WHERE claimed_until <= ? ORDER BY completed_at, event_id LIMIT ?"
+)
 _INSERT: Final = (
     "INSERT INTO runs (job_id, unique_id, workspace_id, created_at, status, version, due_at, ttl_at, body)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -89,7 +92,9 @@ class SqliteRuns:
                 wallets.settle(connection, decision.settlement)
             if event is not None:
                 values = (event.event_id, event.completed_at, _encode(event))
-                connection.execute("INSERT INTO events VALUES (?, ?, ?)", values)
+                connection.execute(
+                    "INSERT INTO events (event_id, completed_at, body) VALUES (?, ?, ?)", values
+                )
 
         await self._file.write(work)
 
@@ -128,6 +133,17 @@ class SqliteRuns:
         """Events that were not told yet, oldest first."""
         query = "SELECT body FROM events ORDER BY completed_at, event_id LIMIT ?"
         return [_event(body) for body in await self._bodies(query, limit)]
+
+    async def claim_events(self, now: int, limit: int, *, lease: int) -> Sequence[RunEvent]:
+        """Untold events that nobody else is telling."""
+
+        def work(connection: apsw.Connection) -> list[bytes]:
+            found = connection.execute(_CLAIMABLE, (now, limit)).fetchall()
+            until = [(now + lease, event_id) for event_id, _ in found]
+            connection.executemany("UPDATE events SET claimed_until = ? WHERE event_id = ?", until)
+            return [body for _, body in found]
+
+        return [_event(body) for body in await self._file.write(work)]
 
     async def told(self, event: RunEvent, at: int) -> None:  # noqa: ARG002 - a told event is a row less
         """The event has been told."""

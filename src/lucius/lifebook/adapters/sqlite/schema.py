@@ -46,7 +46,10 @@ CREATE TABLE deposits (
     workspace_id TEXT NOT NULL, deposit_id TEXT NOT NULL, amount INTEGER NOT NULL,
     PRIMARY KEY (workspace_id, deposit_id)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE events (event_id TEXT PRIMARY KEY, completed_at INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
+CREATE TABLE events (
+    event_id TEXT PRIMARY KEY, completed_at INTEGER NOT NULL, body BLOB NOT NULL,
+    claimed_until INTEGER NOT NULL DEFAULT 0
+) STRICT;
 CREATE INDEX events_by_age ON events (completed_at, event_id);
 CREATE TABLE schedules (
     schedule_id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, next_at INTEGER, version INTEGER NOT NULL,
