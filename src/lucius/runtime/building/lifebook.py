@@ -109,4 +109,5 @@ def _duties(settings: Settings, backend: Backend, changes: Changes, desk: Lifebo
     )
     if settings.lifebook_drop is None:
         return duties
+    settings.lifebook_drop.mkdir(parents=True, exist_ok=True)
     return (*duties, FileDrop(settings.lifebook_drop, desk.create, new_id=nature.random_id))

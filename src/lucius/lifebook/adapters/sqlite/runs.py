@@ -6,7 +6,7 @@ An event is a row from the write that ended its run until it was told, also when
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import apsw
 import msgspec
@@ -23,6 +23,7 @@ from lucius.lifebook.ports.store import Created, RunConflictError, RunPage
 _CLAIMABLE: Final = (
     "SELECT event_id, body FROM events WHERE claimed_until <= ? ORDER BY completed_at, event_id LIMIT ?"
 )
+_LEAVE: Final = "INSERT INTO events (event_id, completed_at, body) VALUES (?, ?, ?)"
 _INSERT: Final = (
     "INSERT INTO runs (job_id, unique_id, workspace_id, created_at, status, version, due_at, ttl_at, body)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -92,9 +93,7 @@ class SqliteRuns:
                 wallets.settle(connection, decision.settlement)
             if event is not None:
                 values = (event.event_id, event.completed_at, _encode(event))
-                connection.execute(
-                    "INSERT INTO events (event_id, completed_at, body) VALUES (?, ?, ?)", values
-                )
+                connection.execute(_LEAVE, values)
 
         await self._file.write(work)
 
@@ -137,8 +136,8 @@ class SqliteRuns:
     async def claim_events(self, now: int, limit: int, *, lease: int) -> Sequence[RunEvent]:
         """Untold events that nobody else is telling."""
 
-        def work(connection: apsw.Connection) -> list[bytes]:
-            found = connection.execute(_CLAIMABLE, (now, limit)).fetchall()
+        def work(connection: apsw.Connection) -> list[Any]:
+            found = list(connection.execute(_CLAIMABLE, (now, limit)))
             until = [(now + lease, event_id) for event_id, _ in found]
             connection.executemany("UPDATE events SET claimed_until = ? WHERE event_id = ?", until)
             return [body for _, body in found]
