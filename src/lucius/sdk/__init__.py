@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucius.sdk import admin, commands, jobs
+from lucius.sdk import admin, commands, jobs, lifebook
 from lucius.sdk.async_client import AsyncClient
 from lucius.sdk.call import Call, Patience
 from lucius.sdk.client import Client
@@ -65,6 +65,7 @@ __all__ = [
     "admin",
     "commands",
     "jobs",
+    "lifebook",
     "run",
     "service",
     "trial",
