@@ -13,6 +13,7 @@ from lucius.lifebook.core.decide import Decision, Refusal, decide
 from lucius.lifebook.core.policy import Policy
 from lucius.lifebook.core.run import Run
 from lucius.lifebook.ports.store import RunConflictError, RunStore
+from lucius.lifebook.ports.watching import UNWATCHED, Watch
 
 TRIES = 50
 """Far more writers than a run has."""
@@ -31,10 +32,13 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 class Changes:
     """Carries commands out."""
 
-    def __init__(self, store: RunStore, *, policy: Policy, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, store: RunStore, *, policy: Policy, clock: Callable[[], int], watch: Watch = UNWATCHED
+    ) -> None:
         self._store = store
         self._policy = policy
         self._clock = clock
+        self._watch = watch
 
     async def apply(self, job_id: str, command: AnyCommand, *, known: Run | None = None) -> Changed:
         """The run after the command. `known`: what the caller read last; it saves a read if it still holds.
@@ -52,6 +56,7 @@ class Changes:
                 if run is known:  # it may be refused for what was true a moment ago
                     run = known = None
                     continue
+                self._watch.refused(str(type(command).__struct_config__.tag), answer.code)
                 _tell(run, command, answer)
                 return Changed(run=run, refused=answer)
             if await self._written(run, answer):
@@ -76,6 +81,7 @@ def _tell(run: Run, command: AnyCommand, refusal: Refusal) -> None:
         "transition refused",
         job_id=run.job_id,
         workspace_id=run.workspace_id,
+        trace_id=run.trace_id,
         status=run.status.value,
         command=type(command).__struct_config__.tag,
         code=refusal.code,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+import traceback
+from contextvars import copy_context
 from typing import Any
 
 import msgspec
@@ -18,6 +20,7 @@ from lucius.lifebook.workflows import PoisonError, RunStoppedError, Step, StepCo
 from lucius.security.redaction import redact_text
 
 MAX_ARTIFACT = 1024
+MAX_PLACES = 12
 _log = structlog.get_logger("lucius.lifebook")
 
 
@@ -58,9 +61,21 @@ async def execute(step: Step, context: StepContext, *, seconds: float) -> Ending
             return Failed(code="STEP_TIMEOUT", message=f"step {step.name} took longer than {seconds:g} s")
         return _raised(step, "TimeoutError")
     except Exception as error:  # noqa: BLE001 - whatever a step raises is the end of an attempt
-        # What it says may name people; the log of this worker has it, the record does not.
-        _log.warning("step raised", job_id=context.job_id, step=step.name, exc_info=error)
+        # What it says may name people or repeat the input: neither record nor log has it.
+        _log.warning(
+            "step raised",
+            job_id=context.job_id,
+            step=step.name,
+            raised=type(error).__name__,
+            at=_places(error),
+        )
         return _raised(step, type(error).__name__)
+
+
+def _places(error: BaseException) -> list[str]:
+    """Where it was raised, innermost last, without what was said or held there."""
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_PLACES:]
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
 
 
 def _raised(step: Step, kind: str) -> Failed:
@@ -104,5 +119,7 @@ async def _in_thread(step: Step, context: StepContext) -> Any:
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, made, error)
 
-    threading.Thread(target=work, name=f"step {step.name} of {context.job_id}", daemon=True).start()
+    # Lines and spans that the step writes belong to the run, as those of steps on the event loop do.
+    name = f"step {step.name} of {context.job_id}"
+    threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True).start()
     return await future

@@ -38,7 +38,9 @@ class Held:
         lease: int,
         clock: Callable[[], int],
         sleep: Callable[[float], Awaitable[None]],
+        missed: Callable[[], None] = lambda: None,
     ) -> None:
+        """`missed` is told of every heartbeat that could not be written."""
         self.run = run
         self.token = token
         self.stop = StopToken()
@@ -47,6 +49,7 @@ class Held:
         self._lease = lease
         self._clock = clock
         self._sleep = sleep
+        self._missed = missed
         self._turn = asyncio.Lock()
 
     async def apply(self, command: AnyCommand) -> Changed:
@@ -91,6 +94,7 @@ class Held:
                 self.end("the run is gone")
                 return
             except LuciusError as error:
+                self._missed()
                 _log.warning("heartbeat missed", job_id=self.run.job_id, code=error.code)
                 if self.left <= 0:
                     self.end("the store was away for longer than the lock lasts")

@@ -15,6 +15,7 @@ from lucius.errors import Unavailable
 from lucius.lifebook.core.policy import Policy
 from lucius.lifebook.ports.queue import Delivery, RunQueue
 from lucius.lifebook.worker.holding import MARGIN_SECONDS
+from lucius.lifebook.worker.lines import about_message
 from lucius.lifebook.worker.worker import Worker
 
 LONGEST_PAUSE = 30.0
@@ -78,7 +79,8 @@ class Poller:
                 continue
             pause = 0.0
             for delivery in found:
-                await self._one(delivery)
+                with about_message(delivery):
+                    await self._one(delivery)
 
     async def _one(self, delivery: Delivery) -> None:
         self.busy += 1

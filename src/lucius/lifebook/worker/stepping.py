@@ -11,8 +11,10 @@ from lucius.errors import LuciusError
 from lucius.lifebook.core.commands import Checkpoint, Fail, HandOn
 from lucius.lifebook.core.run import Run, envelope_of
 from lucius.lifebook.ports.queue import Delivery, RunQueue
+from lucius.lifebook.ports.watching import UNWATCHED, Watch
 from lucius.lifebook.worker.executing import Ending, Failed, Stopped, execute
 from lucius.lifebook.worker.holding import Held
+from lucius.lifebook.worker.lines import about_step
 from lucius.lifebook.workflows import Registry, Step, StepContext, Workflow
 
 RESERVE_SECONDS = 5.0
@@ -33,11 +35,14 @@ def plenty() -> float:
 class Stepping:
     """Runs steps; stops between two of them when there is no time for the next."""
 
-    def __init__(self, queue: RunQueue, registry: Registry, *, spread: Callable[[], float]) -> None:
+    def __init__(
+        self, queue: RunQueue, registry: Registry, *, spread: Callable[[], float], watch: Watch = UNWATCHED
+    ) -> None:
         self.draining = False
         self._queue = queue
         self._registry = registry
         self._spread = spread
+        self._watch = watch
         self._aborting = False
         self._held: set[Held] = set()
 
@@ -91,6 +96,12 @@ class Stepping:
 
     async def _one(self, held: Held, step: Step, seconds: float) -> Ending:
         """One step, ended early when the run is no longer ours."""
+        with about_step(step.name), self._watch.step(held.run, step.name) as ended:
+            ending = await self._work(held, step, seconds)
+            ended(*_outcome(ending))
+            return ending
+
+    async def _work(self, held: Held, step: Step, seconds: float) -> Ending:
         run = held.run
         context = StepContext(
             job_id=run.job_id,
@@ -125,7 +136,8 @@ class Stepping:
         _log.warning(
             "attempt failed",
             job_id=run.job_id, workspace_id=run.workspace_id, trace_id=run.trace_id,
-            step=run.step_cursor, attempt=run.attempts, code=ending.code, reason=ending.message,
+            step=run.steps[run.step_cursor].name, attempt=run.attempts,
+            code=ending.code, reason=ending.message,
         )  # fmt: skip
         await held.insist(
             Fail(
@@ -149,6 +161,13 @@ class Stepping:
     async def _lost(self, held: Held) -> bool:
         _log.info("run let go", job_id=held.run.job_id, status=held.run.status.value, reason=held.stop.reason)
         return False
+
+
+def _outcome(ending: Ending) -> tuple[str, str | None]:
+    """How a step ended, for whoever watches."""
+    if isinstance(ending, Failed):
+        return "failed", ending.code
+    return ("stopped" if isinstance(ending, Stopped) else "done"), None
 
 
 def _misfit(workflow: Workflow | None, run: Run) -> Failed | None:
