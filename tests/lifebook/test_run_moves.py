@@ -39,6 +39,7 @@ RUNS = {
     "overdue": replace(new_run(), status=Status.QUEUED, due_at=NOW),
     "handed on": replace(new_run(), status=Status.QUEUED, attempts=1, continued=True, due_at=NOW + 9),
     "mine": _running(MINE, NOW + 1000),
+    "mine, first step done": _running(MINE, NOW + 1000, step_cursor=1, credits_spent=100),
     "mine, last step": _running(MINE, NOW + 1000, step_cursor=2, credits_spent=300),
     "mine, last attempt": _running(MINE, NOW + 1000, attempts=5),
     "theirs": _running(THEIRS, NOW + 1000),
@@ -68,7 +69,7 @@ COMMANDS: dict[str, cmd.AnyCommand] = {
 _OPEN = {"resend": "NOT_DUE", "cancel": "canceled"}
 _FREE = {"acquire": "running", "bury": "dead"}
 _HELD_BY_ME = {
-    "sent": "same", "acquire": "LOCKED", "beat": "running", "checkpoint": "running",
+    "sent": "same", "acquire": "same", "beat": "running", "checkpoint": "running",
     "checkpoint 2": "CURSOR_MOVED", "fail": "failed", "poison": "dead", "hand on": "queued", "bury": "LOCKED",
 }  # fmt: skip
 _NOT_MINE = dict.fromkeys(
@@ -82,6 +83,7 @@ GRID = {
     "overdue": _OPEN | _NOT_MINE | _FREE | {"sent": "same", "resend": "queued"},
     "handed on": _OPEN | _NOT_MINE | _FREE | {"sent": "same"},
     "mine": _OPEN | _HELD_BY_ME,
+    "mine, first step done": _OPEN | _HELD_BY_ME | {"checkpoint": "same"},
     "mine, last step": _OPEN | _HELD_BY_ME | {"checkpoint": "CURSOR_MOVED", "checkpoint 2": "completed"},
     "mine, last attempt": _OPEN | _HELD_BY_ME | {"fail": "dead"},
     "theirs": _OPEN | _NOT_MINE | {"sent": "same", "acquire": "LOCKED", "bury": "LOCKED"},
@@ -204,8 +206,11 @@ class Moves(RuleBasedStateMachine):
         at = self.run.step_cursor + cursor
         token = self.tokens[-1 - who % len(self.tokens)]
         held = self.run.lock.token if self.run.lock is not None else None
+        before = self.run
         made = self._do(cmd.Checkpoint(token=token, cursor=at, credits=cost))
-        if made is not None:
+        if made is not None and self.run is before:
+            assert (token, cursor) == (held, -1), "only the holder, only what it has said before"
+        elif made is not None:
             assert (token, cursor) == (held, 0), "only the holder, only the next step"
             self.done.append(at)
 

@@ -80,11 +80,11 @@ def _written(before: Run, after: Run, command: cmd.AnyCommand, now: int, policy:
 
 
 def due_at(run: Run, now: int, policy: Policy) -> int:
-    """When the message of an open run counts as lost."""
+    """When the message of an open run counts as lost; of one that was just sent again, not at once."""
     if run.status is Status.RUNNING and run.lock is not None:
-        return run.lock.expires_at + policy.lock_patience
+        return max(run.lock.expires_at, now) + policy.lock_patience
     if run.status is Status.FAILED and run.next_attempt_at is not None:
-        return run.next_attempt_at + policy.lock_patience
+        return max(run.next_attempt_at, now) + policy.lock_patience
     return now + (policy.send_patience if run.status is Status.PENDING else policy.queue_patience)
 
 
@@ -102,6 +102,8 @@ def _resend(run: Run, _command: cmd.Resend, now: int, _policy: Policy) -> Answer
 def _acquire(run: Run, command: cmd.Acquire, now: int, policy: Policy) -> Answer:
     lock, waits = run.lock, run.next_attempt_at
     lost = run.status is Status.RUNNING
+    if lock is not None and lock.token == command.token:
+        return Decision(run=run)  # the answer was lost, not the lock
     if lost and lock is not None and lock.expires_at > now:
         return Refusal(
             code="LOCKED", message=f"The run {run.job_id} is held by {lock.owner}", until=lock.expires_at
@@ -147,6 +149,8 @@ def _checkpoint(run: Run, command: cmd.Checkpoint, now: int, policy: Policy) -> 
     refused = _held(run, command.token)
     if refused is not None or run.lock is None:
         return refused or Decision(run=run)
+    if command.cursor == run.step_cursor - 1:
+        return Decision(run=run)  # the holder has said so before, and did not hear the answer
     if command.cursor != run.step_cursor:
         text = f"Step {command.cursor} of the run {run.job_id} is not next: {run.step_cursor} is"
         return Refusal(code="CURSOR_MOVED", message=text)

@@ -4,7 +4,7 @@ A dead letter stays in its queue, where its depth raises the alarm, until somebo
 Looking takes messages for a moment and gives them back. What is found there decides as follows:
 
     its run completed, was canceled, or has a newer message     a leftover: deleted
-    its run is dead                                             stays
+    its run is dead                                             stays, if it is the newest that is here
     its run is open and nobody holds it                         the run is marked `dead`; stays
     no such run, or unreadable                                  stays, shown with what can be read of it
 """
@@ -84,7 +84,7 @@ class DeadLetters:
         async with self._taken(MOST) as letters:
             for letter in letters:
                 run = letter.run
-                if run is None or run.status is Status.DEAD:
+                if run is None or (run.status is Status.DEAD and not _doubled(letter, letters)):
                     continue
                 if run.terminal or is_leftover(run, letter.delivery.send_no):
                     await self._dead.delete(letter.delivery)
@@ -118,3 +118,15 @@ class DeadLetters:
         if run is not None and envelope is not None and run.workspace_id != envelope.workspace_id:
             run = None  # it names a run that is not its own
         return DeadLetter(delivery=delivery, envelope=envelope, run=run)
+
+
+def _doubled(letter: DeadLetter, letters: Sequence[DeadLetter]) -> bool:
+    """Whether a newer letter of the same run is there too."""
+    number = letter.delivery.send_no
+    return number is not None and any(
+        other.run is not None
+        and letter.run is not None
+        and other.run.job_id == letter.run.job_id
+        and (other.delivery.send_no or 0) > number
+        for other in letters
+    )

@@ -25,8 +25,10 @@ from lucius.lifebook.core.run import Run, is_leftover, read_envelope
 from lucius.lifebook.core.states import Status
 from lucius.lifebook.ports.queue import Delivery, RunQueue
 from lucius.lifebook.ports.store import RunStore
-from lucius.lifebook.usecases.change import Changes
-from lucius.lifebook.worker.holding import MARGIN_SECONDS, Held
+from lucius.lifebook.ports.watching import UNWATCHED, Watch
+from lucius.lifebook.usecases.change import Changed, Changes
+from lucius.lifebook.worker.holding import BEATS_PER_LEASE, MARGIN_SECONDS, RETRY_SECONDS, Held
+from lucius.lifebook.worker.lines import about_attempt, about_message
 from lucius.lifebook.worker.stepping import Stepping, TimeLeft, plenty
 from lucius.lifebook.workflows import Registry
 
@@ -49,6 +51,7 @@ class Worker:
         sleep: Callable[[float], Awaitable[None]],
         new_id: Callable[[], str],
         spread: Callable[[], float],
+        watch: Watch = UNWATCHED,
     ) -> None:
         """`owner` names this process for people; `new_id` makes tokens; `spread` is chance in [0, 1)."""
         self._store = store
@@ -59,7 +62,8 @@ class Worker:
         self._clock = clock
         self._sleep = sleep
         self._new_id = new_id
-        self._stepping = Stepping(queue, registry, spread=spread)
+        self._watch = watch
+        self._stepping = Stepping(queue, registry, spread=spread, watch=watch)
 
     def drain(self) -> None:
         """Hand every run on before its next step."""
@@ -72,13 +76,14 @@ class Worker:
 
     async def handle(self, delivery: Delivery, *, time_left: TimeLeft = plenty) -> bool:
         """Whether the message is done with; if not, it is hidden until it should come back."""
-        try:
-            return await self._judge(delivery, time_left)
-        except Unavailable as error:
-            # Each receive counts, so that an outage is waited out with growing patience, not with receives.
-            wait = self._policy.wait(delivery.receives, 0.5)
-            _log.warning("put off", code=error.code, reason=error.message, seconds=wait / 1000)
-            return await self._again(delivery, wait)
+        with about_message(delivery):
+            try:
+                return await self._judge(delivery, time_left)
+            except Unavailable as error:
+                # Each receive counts: an outage is waited out with growing patience, not with receives.
+                wait = self._policy.wait(delivery.receives, 0.5)
+                _log.warning("put off", code=error.code, reason=error.message, seconds=wait / 1000)
+                return await self._again(delivery, wait)
 
     async def _judge(self, delivery: Delivery, time_left: TimeLeft) -> bool:
         envelope = read_envelope(delivery.body)
@@ -89,18 +94,35 @@ class Worker:
         if run.terminal:
             return await self._ended(delivery, run)
         token = self._new_id()
-        taken = await self._changes.apply(run.job_id, Acquire(owner=self._owner, token=token), known=run)
+        taken = await self._take(run, token)
         if taken.refused is not None:
             return await self._not_now(delivery, taken.run, taken.refused)
         if taken.run.terminal:
             return await self._ended(delivery, taken.run)
         held = Held(
             taken.run, token, self._changes,
-            lease=self._policy.lease, clock=self._clock, sleep=self._sleep,
+            lease=self._policy.lease, clock=self._clock, sleep=self._sleep, missed=self._watch.missed,
         )  # fmt: skip
-        await self._again(delivery, self._policy.lease + MARGIN_SECONDS * 1000)
-        handed_on = await self._stepping.go(held, delivery, time_left)
-        return True if handed_on else await self._after(delivery, held.run)
+        with about_attempt(held.run), self._watch.attempt(held.run) as ended:
+            await self._again(delivery, self._policy.lease + MARGIN_SECONDS * 1000)
+            try:
+                handed_on = await self._stepping.go(held, delivery, time_left)
+            finally:
+                ended(held.run)
+            return True if handed_on else await self._after(delivery, held.run)
+
+    async def _take(self, run: Run, token: str) -> Changed:
+        """Take the run. An answer that was lost is asked for again: the lock may be ours already."""
+        until = self._clock() + self._policy.lease // BEATS_PER_LEASE
+        while True:
+            try:
+                return await self._changes.apply(
+                    run.job_id, Acquire(owner=self._owner, token=token), known=run
+                )
+            except Unavailable:
+                if self._clock() >= until:
+                    raise
+            await self._sleep(RETRY_SECONDS)
 
     async def _after(self, delivery: Delivery, run: Run) -> bool:
         """The message of a run that this worker let go."""
@@ -108,16 +130,20 @@ class Worker:
             return await self._ended(delivery, run)
         if run.status is Status.FAILED and run.next_attempt_at is not None:
             return await self._again(delivery, run.next_attempt_at - self._clock())
+        if run.status is Status.QUEUED:
+            # Handed on, but nobody knows whether its new message was sent: this one wakes somebody too.
+            return await self._again(delivery, 0)
         # Lost to somebody else, or the store is away: whoever holds it, or the end of the lock, decides.
         until = run.lock.expires_at if run.lock is not None else self._clock()
         refused = Refusal(code="LOCK_LOST", message="", until=until)
         return await self._not_now(delivery, run, refused)
 
     async def _ended(self, delivery: Delivery, run: Run) -> bool:
-        """Done, unless the run is dead: then its message, the newest, goes on to the dead letters."""
-        if run.status is not Status.DEAD or is_leftover(run, delivery.send_no):
-            return True
-        return await self._again(delivery, 0)
+        """Done, unless the run is dead: then its message goes on to the dead letters.
+
+        An older one too: the newest may never have been sent, and a dead run without a letter is not seen.
+        """
+        return True if run.status is not Status.DEAD else await self._again(delivery, 0)
 
     async def _not_now(self, delivery: Delivery, run: Run, refused: Refusal) -> bool:
         if run.terminal:

@@ -1,0 +1,85 @@
+"""Virtual time for code that uses a thread for its file: the thread's work is one callback of the loop.
+
+Time stands still between two calls of `settle`, `few` or `pass_time`; what waits for a later time keeps it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from typing import Any, TypeVar
+
+from lucius.testing.simulation.loop import OWNER, VirtualLoop
+
+T = TypeVar("T")
+START = 1_769_508_120_000
+
+
+class SteppingLoop(VirtualLoop):
+    """An event loop that can be run a little at a time. What was killed stays so, whatever it waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._killed: set[int] = set()
+
+    def clock(self) -> int:
+        """Milliseconds since the epoch."""
+        return START + round(self.time() * 1000)
+
+    def run_in_executor(  # type: ignore[override]
+        self, _executor: Any, func: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
+        """What a thread would do, done at once; whoever waits hears of it in the next callback."""
+        future: asyncio.Future[T] = self.create_future()
+        future.set_result(func(*args))
+        return future
+
+    def settle(self) -> None:
+        """Everything that can happen without time passing."""
+        self.run(lambda: False, self.time())
+
+    def few(self, callbacks: int) -> None:
+        """As `settle`, at most so many callbacks."""
+        last = self.steps + callbacks
+        self.run(lambda: self.steps >= last, self.time())
+
+    def pass_time(self, seconds: float) -> None:
+        """Everything that happens within so many seconds."""
+        until = self.time() + seconds
+        self.run(lambda: False, until)
+        self._now = max(self._now, until)
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Run a callback when its turn comes, if its owner lives."""
+        owner = OWNER.get() if context is None else context.get(OWNER, 0)
+        if owner in self._killed:
+            return asyncio.Handle(callback, args, self, context)
+        return super().call_soon(callback, *args, context=context)
+
+    def kill(self, owner: int) -> None:
+        """Nothing of this owner ever runs again."""
+        self._killed.add(owner)
+        for task in tuple(self._tasks.get(owner, ())):
+            for _ in range(9):  # each `finally` of it that waits for something takes one more
+                try:
+                    task.get_coro().close()
+                except RuntimeError:
+                    continue
+                break
+        super().kill(owner)
+
+    def _jump(self, limit: float) -> bool:
+        while self._timers and self._timers[0][2].cancelled():
+            heapq.heappop(self._timers)
+        return bool(self._timers) and self._timers[0][0] <= limit and super()._jump(limit)
+
+
+def outside() -> Context:
+    """A context of the world outside: what runs in it goes on when whoever asked is killed."""
+    context = copy_context()
+    context.run(OWNER.set, 0)
+    return context
