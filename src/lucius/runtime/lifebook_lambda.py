@@ -8,6 +8,8 @@ clients live as long as the execution environment.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +19,10 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 from lucius.errors import LuciusError
 from lucius.lifebook.ports.queue import Delivery
 from lucius.lifebook.triggers.s3_drop import on_drop
+from lucius.lifebook.worker.lines import about_message
 from lucius.runtime import nature
 from lucius.runtime.building.lifebook import Lifebook, open_lifebook
+from lucius.runtime.building.watching import Watching, open_watching
 from lucius.runtime.settings import Settings
 from lucius.security.redaction import redact
 from lucius.telemetry.logs import configure_logs
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
+FLUSH_SECONDS = 2.0
+"""What a call may wait at its end for spans to be sent: the environment is frozen between two calls."""
 _processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
 _log = structlog.get_logger("lucius.lifebook")
 
@@ -41,33 +47,54 @@ def _runner() -> asyncio.Runner:
 
 
 @cache
-def _lifebook() -> Lifebook:
+def _settings() -> Settings:
     settings = Settings(lifebook_backend="aws", lifebook_concurrency=1)
     configure_logs(redact=redact, clock=nature.now_ms, level=settings.log_level, style="json")
-    lifebook = _runner().run(open_lifebook(settings))
+    return settings
+
+
+@cache
+def _watching() -> Watching:
+    return open_watching(_settings(), "lucius-lifebook-lambda")
+
+
+@contextmanager
+def _traced() -> Iterator[None]:
+    try:
+        yield
+    finally:
+        _runner().run(_watching().traces.flush(FLUSH_SECONDS))
+
+
+@cache
+def _lifebook() -> Lifebook:
+    lifebook = _runner().run(open_lifebook(_settings(), _watching().runs))
     assert lifebook is not None  # noqa: S101 - the backend was just named
     return lifebook
 
 
 def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """One batch of messages of the queue."""
-    answer = process_partial_response(
-        event=event,
-        record_handler=_one,
-        processor=_processor,
-        context=context,
-    )
+    with _traced():
+        answer = process_partial_response(
+            event=event,
+            record_handler=_one,
+            processor=_processor,
+            context=context,
+        )
     return dict(answer)
 
 
 def duties(_event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Every duty until it has no more to do; one that cannot be done keeps no other, and fails the call."""
-    return _runner().run(_rounds(_lifebook()))
+    with _traced():
+        return _runner().run(_rounds(_lifebook()))
 
 
 def drop(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Runs for objects that were put into a bucket."""
-    created = _runner().run(on_drop(event, _lifebook().desk.create))
+    with _traced():
+        created = _runner().run(on_drop(event, _lifebook().desk.create))
     return {"job_ids": [one.run.job_id for one in created]}
 
 
@@ -75,12 +102,14 @@ def _one(record: SQSRecord, lambda_context: LambdaContext) -> None:
     def time_left() -> float:
         return lambda_context.get_remaining_time_in_millis() / 1000
 
-    try:
-        done = _runner().run(_lifebook().worker.handle(_delivery(record), time_left=time_left))
-    except Exception as error:
-        # The batch processor answers for it and says nothing.
-        _log.error("message not judged", message_id=record.message_id, exc_info=error)
-        raise
+    delivery = _delivery(record)
+    with about_message(delivery):
+        try:
+            done = _runner().run(_lifebook().worker.handle(delivery, time_left=time_left))
+        except Exception as error:
+            # The batch processor answers for it and says nothing.
+            _log.error("message not judged", exc_info=error)
+            raise
     if not done:
         raise ComesBackError(record.message_id)
 

@@ -17,6 +17,7 @@ from lucius.errors import Invalid, LuciusError
 from lucius.runtime import nature
 from lucius.runtime.building.lifebook import Lifebook, open_lifebook
 from lucius.runtime.building.storage import make_room
+from lucius.runtime.building.watching import open_watching
 from lucius.security.redaction import redact
 from lucius.telemetry.logs import configure_logs
 
@@ -30,7 +31,8 @@ _log = structlog.get_logger("lucius.lifebook")
 async def work(settings: Settings, *, announce: Callable[[str], None] | None = None) -> int:
     """Until a signal; 0, or 1 when something broke."""
     make_room(settings)
-    lifebook = await open_lifebook(settings)
+    watching = open_watching(settings, "lucius-lifebook-worker")
+    lifebook = await open_lifebook(settings, watching.runs)
     if lifebook is None or lifebook.poller is None:
         raise Invalid(
             "Nothing to work on: LUCIUS_LIFEBOOK_BACKEND is off, or LUCIUS_LIFEBOOK_CONCURRENCY is 0",
@@ -50,6 +52,7 @@ async def work(settings: Settings, *, announce: Callable[[str], None] | None = N
             task.cancel()
         ended = (await asyncio.gather(working, stopping, return_exceptions=True))[0]
         await lifebook.backend.close()
+        await watching.traces.close()
     if isinstance(ended, Exception):
         _log.critical("the worker has failed", reason=str(ended), exc_info=ended)
         return 1

@@ -89,7 +89,51 @@ DRIFT_REPAIRS = _counter(
     "Differences between rows and workflows put right: lost_start, nudged, closed, left_open.",
     "kind",
 )
+LIFEBOOK_CREATED = _counter(
+    "lifebook_runs_created",
+    "Creations of lifebook runs: fresh, or replayed (the key had its run already).",
+    "workflow_id",
+    "outcome",
+)
+LIFEBOOK_MOVES = _counter("lifebook_transitions", "Lifebook runs that came to a status.", "status")
+LIFEBOOK_WORKSPACES = _counter(
+    "lifebook_workspace_runs",
+    "Lifebook runs by workspace and status; only with a tenant cap above 0, later workspaces are `other`.",
+    "workspace_id",
+    "status",
+)
+LIFEBOOK_FAILURES = _counter(
+    "lifebook_attempts_failed",
+    "Attempts of lifebook runs that failed, by code; WORKER_LOST: nobody said why.",
+    "code",
+)
+LIFEBOOK_REFUSALS = _counter(
+    "lifebook_refused", "Commands to lifebook runs that had no effect, by kind and reason.", "command", "code"
+)
+LIFEBOOK_AGAIN = _counter(
+    "lifebook_messages_again",
+    "Further messages of lifebook runs: overdue (the sweeper's), continued (handed on by a worker).",
+    "reason",
+)
+LIFEBOOK_BEATS_MISSED = _counter(
+    "lifebook_heartbeats_missed", "Heartbeats of workers that store or queue did not take."
+)
+LIFEBOOK_CREDITS = _counter("lifebook_credits_spent", "Credits that steps of lifebook runs have cost.")
 TELEMETRY_ERRORS = _counter("telemetry_errors", "Errors telemetry swallowed, by part.", "part")
+
+LIFEBOOK_RUN_SECONDS = _histogram(
+    "lifebook_run_seconds", SLOW, "From the creation of a lifebook run to its end.", "workflow_id", "status"
+)
+LIFEBOOK_STEP_SECONDS = _histogram(
+    "lifebook_step_seconds",
+    SLOW,
+    "Time one step of a lifebook run took: done, failed, stopped (canceled, lost or handed on).",
+    "workflow_id",
+    "outcome",
+)
+LIFEBOOK_WAIT_SECONDS = _histogram(
+    "lifebook_wait_seconds", SLOW, "From the message of a lifebook run to the first worker that took it."
+)
 
 OUTBOX_BACKLOG = _gauge("outbox_backlog", "Directives committed and not yet published.")
 DUE_BACKLOG = _gauge("due_backlog", "Jobs whose due time has passed.")
@@ -105,6 +149,14 @@ TEMPORAL_BACKLOG = _gauge("temporal_backlog", "Tasks that wait for a temporal wo
 TEMPORAL_WORKERS = _gauge(
     "temporal_workers", "Temporal workers that asked for tasks in the last five minutes.", "kind"
 )
+LIFEBOOK_QUEUE = _gauge(
+    "lifebook_queue_messages", "Messages in the queue of lifebook runs: visible, hidden.", "state"
+)
+LIFEBOOK_DEAD_LETTERS = _gauge("lifebook_dead_letters", "Dead letters of lifebook runs, about.")
+LIFEBOOK_OVERDUE = _gauge(
+    "lifebook_overdue_seconds", "How long the most overdue lifebook run waits for the sweeper to wake it."
+)
+LIFEBOOK_UP = _gauge("lifebook_up", "1 while store and queue of lifebook runs answer, else 0.")
 
 COUNTERS = (
     JOBS_ACCEPTED,
@@ -122,6 +174,14 @@ COUNTERS = (
     WORKFLOW_SIGNALS,
     INVOKER_CALLS,
     DRIFT_REPAIRS,
+    LIFEBOOK_CREATED,
+    LIFEBOOK_MOVES,
+    LIFEBOOK_WORKSPACES,
+    LIFEBOOK_FAILURES,
+    LIFEBOOK_REFUSALS,
+    LIFEBOOK_AGAIN,
+    LIFEBOOK_BEATS_MISSED,
+    LIFEBOOK_CREDITS,
     TELEMETRY_ERRORS,
 )
 HISTOGRAMS = (
@@ -135,6 +195,9 @@ HISTOGRAMS = (
     WEBHOOK_SECONDS,
     TEMPORAL_SECONDS,
     INVOKER_SECONDS,
+    LIFEBOOK_RUN_SECONDS,
+    LIFEBOOK_STEP_SECONDS,
+    LIFEBOOK_WAIT_SECONDS,
 )
 GAUGES = (
     OUTBOX_BACKLOG,
@@ -149,6 +212,10 @@ GAUGES = (
     TEMPORAL_UP,
     TEMPORAL_BACKLOG,
     TEMPORAL_WORKERS,
+    LIFEBOOK_QUEUE,
+    LIFEBOOK_DEAD_LETTERS,
+    LIFEBOOK_OVERDUE,
+    LIFEBOOK_UP,
 )
 PROCESS = (
     Metric(

@@ -21,6 +21,7 @@ from lucius.telemetry import catalogue as c
 from lucius.telemetry.commits import Change, CommitCounts
 from lucius.telemetry.counts import OTHER, Cap, Spread, Tally
 from lucius.telemetry.gauges import Gauges, Source
+from lucius.telemetry.lifebook_counts import RunCounts
 from lucius.telemetry.process import ProcessFacts
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -39,6 +40,8 @@ class Metrics:
         self._spreads = {metric.name: Spread(metric) for metric in c.HISTOGRAMS}
         self._gauges = Gauges(patience=patience, failed=self.failed)
         self._commits = CommitCounts(self._tallies, self._spreads, tenants=tenants)
+        self.runs = RunCounts(self._tallies, self._spreads, workspaces=tenants)
+        """What is counted of lifebook runs."""
         self._route = Cap(100)
         self._batch = self._spreads[c.LEDGER_BATCH.name]
         self._commit = self._spreads[c.LEDGER_COMMIT.name]

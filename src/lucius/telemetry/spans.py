@@ -40,12 +40,19 @@ class OwnIds(RandomIdGenerator):
     def __init__(self) -> None:
         self._asked = threading.local()  # requests may start spans in one thread, commits in another
 
-    def follow(self, span_id: int) -> None:
-        """Give this id to the next span that this thread starts."""
+    def follow(self, span_id: int, trace_id: int | None = None) -> None:
+        """Give this id to the next span that this thread starts; and the trace this one, if it begins one."""
         self._asked.span_id = span_id
+        self._asked.trace_id = trace_id
+
+    def generate_trace_id(self) -> int:
+        """The id that was set for the next span; else a random one."""
+        given: int | None = self._asked.__dict__.pop("trace_id", None)
+        return given or super().generate_trace_id()
 
     def generate_span_id(self) -> int:
         """The id that was set, once; else a random one."""
+        self._asked.__dict__.pop("trace_id", None)  # it was for this span, which has a trace by now
         given: int | None = self._asked.__dict__.pop("span_id", None)
         return given or super().generate_span_id()
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -63,6 +63,10 @@ class Traces(Protocol):
         """Write the spans that these commits ended."""
         ...
 
+    async def flush(self, seconds: float) -> None:
+        """Send what waits, as far as it can be done in so many seconds."""
+        ...
+
     async def close(self) -> None:
         """Send what waits."""
         ...
@@ -95,6 +99,9 @@ class NoTraces:
     def observe_commit(self, changes: Iterable[Change]) -> None:
         """Nothing."""
 
+    async def flush(self, seconds: float) -> None:
+        """Nothing."""
+
     async def close(self) -> None:
         """Nothing."""
 
@@ -107,7 +114,7 @@ class OpenTelemetryTraces:
     def __init__(self, provider: TracerProvider) -> None:
         from lucius.telemetry.spans import CommitSpans, OwnIds  # noqa: PLC0415 the SDK loads only when asked for
 
-        provider.id_generator = self._ids = OwnIds()
+        provider.id_generator = self._ids = self.ids = OwnIds()
         self._provider = provider
         self._tracer = provider.get_tracer("lucius")
         self._spans = CommitSpans(self._tracer, self._ids)
@@ -152,6 +159,12 @@ class OpenTelemetryTraces:
     def observe_commit(self, changes: Iterable[Change]) -> None:
         """Write the spans of attempts and jobs that ended."""
         self._spans.observe(changes)
+
+    async def flush(self, seconds: float) -> None:
+        """Send what waits, for no longer than so many seconds: for processes frozen between calls."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.to_thread(self._provider.force_flush, round(seconds * 1000))
 
     async def close(self) -> None:
         """Send what waits; off the event loop, because the exporter blocks."""

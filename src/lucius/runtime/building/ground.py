@@ -13,6 +13,7 @@ from lucius.runtime.building.lifebook import Lifebook, open_lifebook
 from lucius.runtime.building.local import echo
 from lucius.runtime.building.storage import Storage
 from lucius.runtime.building.watching import Watching, open_watching
+from lucius.runtime.lifebook_pulse import PART, LifebookPulse
 from lucius.runtime.process import Lucius
 from lucius.runtime.reference_workers import workers
 from lucius.runtime.secrets import Secrets
@@ -71,7 +72,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             ledger=storage.ledger,
             bus=storage.bus,
             background=(*_keys_of_issuers(access), *storage.watch, *_runs(lifebook)),
-            duties=(*duties, recipes.watch, access.tokens, *(() if lifebook is None else lifebook.duties)),
+            duties=(*duties, recipes.watch, access.tokens, *_duties(lifebook, state)),
             driver=driver,
             closing=(
                 *(() if lifebook is None else (lifebook.backend.close,)),
@@ -98,6 +99,10 @@ async def break_ground(settings: Settings, secrets: Secrets, keeping: Keeping, *
     recipes = open_recipes(settings)
     storage = keeping(watching, recipes.topics)
     watching.watch(storage.ledger, storage.bus, limit=recipes.schematics.system_limit)
+    lifebook = await open_lifebook(settings, watching.runs)
+    if lifebook is not None:
+        watching.watch_runs(lifebook.backend.store, lifebook.backend.queue, lifebook.backend.dead)
+        parts = (*parts, PART)
     return Ground(
         settings=settings,
         secrets=secrets,
@@ -105,7 +110,7 @@ async def break_ground(settings: Settings, secrets: Secrets, keeping: Keeping, *
         watching=watching,
         recipes=recipes,
         storage=storage,
-        lifebook=await open_lifebook(settings),
+        lifebook=lifebook,
         state=State(*parts),
     )
 
@@ -114,6 +119,11 @@ def _runs(lifebook: Lifebook | None) -> tuple[Work, ...]:
     """The worker of lifebook runs, where this process is one."""
     poller = None if lifebook is None else lifebook.poller
     return () if poller is None else (poller.run,)
+
+
+def _duties(lifebook: Lifebook | None, state: State) -> tuple[Duty, ...]:
+    """Those of lifebook runs, and whether they can be served."""
+    return () if lifebook is None else (*lifebook.duties, LifebookPulse(lifebook.backend, state))
 
 
 def _keys_of_issuers(access: Access) -> tuple[Work, ...]:

@@ -17,6 +17,8 @@ from lucius.lifebook.duties.dead_letters import DeadLetters
 from lucius.lifebook.duties.forgetting import Forgetting
 from lucius.lifebook.duties.sweeper import Sweeper
 from lucius.lifebook.duties.telling import Telling
+from lucius.lifebook.observed import ObservedQueue, ObservedRuns
+from lucius.lifebook.ports.watching import UNWATCHED, Watch
 from lucius.lifebook.triggers.desk import Triggers
 from lucius.lifebook.triggers.file_drop import FileDrop
 from lucius.lifebook.triggers.schedules import Schedules
@@ -46,18 +48,23 @@ class Lifebook(msgspec.Struct, frozen=True, kw_only=True):
     backend: Backend
 
 
-async def open_lifebook(settings: Settings) -> Lifebook | None:
-    """All of it; None where runs are off."""
+async def open_lifebook(settings: Settings, watch: Watch = UNWATCHED) -> Lifebook | None:
+    """All of it; None where runs are off. `watch`: who is told what happens to runs."""
     if settings.lifebook_backend == "off":
         return None
     registry = load_registry(settings.lifebook_workflows)
-    return assemble(settings, await open_backend(settings), registry)
+    return assemble(settings, await open_backend(settings), registry, watch)
 
 
-def assemble(settings: Settings, backend: Backend, registry: Registry) -> Lifebook:
+def assemble(settings: Settings, backend: Backend, registry: Registry, watch: Watch = UNWATCHED) -> Lifebook:
     """Use cases, worker and duties on a backend."""
     policy, clock = settings.lifebook_policy, nature.now_ms
-    changes = Changes(backend.store, policy=policy, clock=clock)
+    backend = msgspec.structs.replace(
+        backend,
+        store=ObservedRuns(backend.store, watch),
+        queue=ObservedQueue(backend.queue, watch, clock=clock),
+    )
+    changes = Changes(backend.store, policy=policy, clock=clock, watch=watch)
     create = Create(
         backend.store, backend.queue, changes, registry,
         policy=policy, clock=clock, new_id=nature.random_id,
@@ -70,7 +77,7 @@ def assemble(settings: Settings, backend: Backend, registry: Registry) -> Lifebo
     worker = Worker(
         backend.store, backend.queue, changes, registry,
         owner=f"{socket.gethostname()}:{os.getpid()}", policy=policy, clock=clock,
-        sleep=nature.sleep, new_id=nature.random_id, spread=nature.spread,
+        sleep=nature.sleep, new_id=nature.random_id, spread=nature.spread, watch=watch,
     )  # fmt: skip
     desk = LifebookDesk(
         create=create,
