@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from lucius.runtime.settings import Settings
 
 FILE, EVENTS = "lifebook.db", "lifebook-events.jsonl"
-LONG_POLL_SECONDS = 20.0
+LONG_POLL_SECONDS = 5.0
+"""A stop lets receives end by themselves: a message on its way to somebody who hung up is hidden for a lease."""
 
 
 class Backend(msgspec.Struct, frozen=True, kw_only=True):
