@@ -60,6 +60,10 @@ class ObservedRuns:
         """As the inner store."""
         return await self._inner.untold(limit)
 
+    async def claim_events(self, now: int, limit: int, *, lease: int) -> Sequence[RunEvent]:
+        """As the inner store."""
+        return await self._inner.claim_events(now, limit, lease=lease)
+
     async def told(self, event: RunEvent, at: int) -> None:
         """As the inner store."""
         await self._inner.told(event, at)

@@ -18,6 +18,8 @@ from lucius.lifebook.duties.forgetting import Forgetting
 from lucius.lifebook.duties.sweeper import Sweeper
 from lucius.lifebook.duties.telling import Telling
 from lucius.lifebook.observed import ObservedQueue, ObservedRuns
+from lucius.lifebook.ports.queue import RunQueue
+from lucius.lifebook.ports.store import RunStore
 from lucius.lifebook.ports.watching import UNWATCHED, Watch
 from lucius.lifebook.triggers.desk import Triggers
 from lucius.lifebook.triggers.file_drop import FileDrop
@@ -59,11 +61,9 @@ async def open_lifebook(settings: Settings, watch: Watch = UNWATCHED) -> Lifeboo
 def assemble(settings: Settings, backend: Backend, registry: Registry, watch: Watch = UNWATCHED) -> Lifebook:
     """Use cases, worker and duties on a backend."""
     policy, clock = settings.lifebook_policy, nature.now_ms
-    backend = msgspec.structs.replace(
-        backend,
-        store=ObservedRuns(backend.store, watch),
-        queue=ObservedQueue(backend.queue, watch, clock=clock),
-    )
+    store: RunStore = ObservedRuns(backend.store, watch)
+    queue: RunQueue = ObservedQueue(backend.queue, watch, clock=clock)
+    backend = msgspec.structs.replace(backend, store=store, queue=queue)
     changes = Changes(backend.store, policy=policy, clock=clock, watch=watch)
     create = Create(
         backend.store, backend.queue, changes, registry,
