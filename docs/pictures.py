@@ -121,6 +121,7 @@ def main() -> None:
     echo_pictures()
     reference_pictures()
     temporal_pictures()
+    lifebook_pictures()
 
 
 def reference_pictures() -> None:
@@ -145,6 +146,14 @@ def reference_pictures() -> None:
                 f"lucius output {newest.job_id[:8]}…",
                 filmed(["output", newest.job_id], environment),
             )
+
+
+def lifebook_pictures() -> None:
+    """A lifebook run: steps, a failure, a wait, a resume, what it cost."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LUCIUS_")}
+    path = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
+    environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", "PATH": path}
+    draw("lifebook", "lucius lifebook demo", filmed(["lifebook", "demo"], environment))
 
 
 def temporal_pictures() -> None:

@@ -12,7 +12,9 @@ import apsw
 
 data, target = Path(sys.argv[1]), Path(sys.argv[2])
 target.mkdir(mode=0o700, parents=True)
-for name in ("ledger.db", "keys.db"):
+for name in ("ledger.db", "keys.db", "lifebook.db"):
+    if not (data / name).exists():  # no lifebook runs here
+        continue
     source = apsw.Connection(str(data / name), flags=apsw.SQLITE_OPEN_READONLY)
     source.set_busy_timeout(5000)
     source.execute("VACUUM INTO ?", (str(target / name),))
