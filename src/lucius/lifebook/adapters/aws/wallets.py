@@ -73,7 +73,7 @@ class Wallets:
                 raise Refused(
                     f"The deposit {deposit_id[:64]!r} brought {shown(before)} credits before, "
                     f"not {shown(amount)}; use a new id for another deposit",
-                    code="DEPOSIT_DIFFERS",
+                    code="DEPOSIT_REUSED",
                 ) from error
         return await self.get(workspace_id) or Wallet(workspace_id=workspace_id)
 
