@@ -15,6 +15,7 @@ from lucius.errors import Invalid, Unavailable
 
 if TYPE_CHECKING:
     from lucius.adapters.ledgers.sqlite.verify import VerifyReport
+    from lucius.lifebook.adapters.sqlite.verify import LifebookReport
     from lucius.ports.keyring import Keyring
     from lucius.ports.schematics import ConfigProblem
     from lucius.runtime.settings import Settings
@@ -70,6 +71,21 @@ def verify_ledger(path: Path, *, progress: Callable[[int, int], None] | None = N
     from lucius.adapters.ledgers.sqlite.verify import verify
 
     return verify(path, progress=progress)
+
+
+def verify_lifebook(path: Path) -> LifebookReport:
+    """Check the promises that a lifebook file can show, with the journal of events beside it."""
+    from lucius.lifebook.adapters.sqlite.verify import verify
+    from lucius.runtime.building.lifebook_backends import EVENTS
+
+    return verify(path, journal=path.parent / EVENTS)
+
+
+def lifebook_in(data: Path) -> Path | None:
+    """The lifebook file of a data directory, if it has one."""
+    from lucius.runtime.building.lifebook_backends import FILE
+
+    return data / FILE if (data / FILE).is_file() else None
 
 
 def sqlite_version() -> str:

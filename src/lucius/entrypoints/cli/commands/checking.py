@@ -18,29 +18,43 @@ from lucius.errors import NotFound
 
 def verify(
     ledger: Annotated[
-        Path | None, typer.Argument(metavar="[LEDGER_FILE]", help="The file itself.", show_default=False)
+        Path | None, typer.Argument(metavar="[LEDGER_FILE]", help="The file itself, a ledger or a lifebook.db.", show_default=False)
     ] = None,
     *,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the promises a ledger can show, on a live or stopped one; exit 1 if one is broken."""
-    import msgspec
-
-    from lucius.entrypoints.cli.show.verdict import verdict
-    from lucius.runtime.offline import verify_ledger
+    """Check the promises that ledger and lifebook runs can show, live or stopped; exit 1 if one is broken."""
+    from lucius.entrypoints.cli.show.verdict import lifebook_verdict, verdict
+    from lucius.runtime.offline import lifebook_in, verify_ledger, verify_lifebook
 
     path = ledger or directory(data) / "ledger.db"
-    if not path.is_file():
+    runs = lifebook_in(path.parent) if ledger is None or ledger.name == "lifebook.db" else None
+    document: dict[str, Any] = {"ok": True}
+    if path.is_file() and path != runs:
+        document = _document(verify_ledger(path, progress=_counter()))
+    elif runs is None:
         message = f"There is no ledger at {path}; name its directory with --data, or the file itself."
         raise NotFound(message, code="NO_LEDGER")
-    report = verify_ledger(path, progress=_counter())
-    document = msgspec.to_builtins(report) | {"ok": report.ok}
+    if runs is not None:
+        document["lifebook"] = found = _document(verify_lifebook(runs))
+        document["ok"] = document["ok"] and found["ok"]
     if as_json:
         print_json(document)
     else:
-        console().print(verdict(printable(document)))
-    raise typer.Exit(Ending.OK if report.ok else Ending.REFUSED)
+        shown = printable(document)
+        if "path" in document:
+            console().print(verdict(shown))
+        if runs is not None:
+            console().print(lifebook_verdict(shown["lifebook"]))
+    raise typer.Exit(Ending.OK if document["ok"] else Ending.REFUSED)
+
+
+def _document(report: Any) -> dict[str, Any]:
+    import msgspec
+
+    document: dict[str, Any] = msgspec.to_builtins(report)
+    return document | {"ok": report.ok}
 
 
 def _counter() -> Callable[[int, int], None] | None:

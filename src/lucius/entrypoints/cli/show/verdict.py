@@ -35,11 +35,21 @@ def findings(found: Sequence[Finding]) -> Table:
 
 def verdict(report: dict[str, Any]) -> RenderableType:
     """A ledger's verdict: the sentence, what was read, then each broken promise on a line."""
-    mark, style = _MARKS["ok" if report["ok"] else "fail"]
-    broken = count(report["broken"], "broken promise")
-    said = "keeps every promise it can show" if report["ok"] else f"shows {broken}"
     read = f"{count(report['jobs'], 'job')}, {count(report['events'], 'event')}, "
-    read += f"{count(report['directives'], 'directive')} · schema {report['schema_version']}"
+    return _verdict(report, read + count(report["directives"], "directive"))
+
+
+def lifebook_verdict(report: dict[str, Any]) -> RenderableType:
+    """The same of a lifebook file."""
+    read = f"{count(report['runs'], 'run')}, {count(report['messages'], 'message')}, "
+    return _verdict(report, read + count(report["untold"], "untold event"))
+
+
+def _verdict(report: dict[str, Any], read: str) -> RenderableType:
+    kept = not report["broken"]
+    mark, style = _MARKS["ok" if kept else "fail"]
+    said = "keeps every promise it can show" if kept else f"shows {count(report['broken'], 'broken promise')}"
+    read += f" · schema {report['schema_version']}"
     lines = [
         Text.assemble(
             ("✗ ", "red"), (one["promise"], "bold"), f"  {one['job_id'] or 'the file'}  {one['what']}"
