@@ -99,6 +99,7 @@ def test_a_backup_of_a_running_lucius_can_be_started(server: Server, tmp_path: P
     arguments = [str(EXAMPLES / "backup.py"), str(server.data), str(copied)]
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
     assert copied.stat().st_mode & 0o077 == 0
+    assert {path.name for path in copied.glob("*.db")} == {"ledger.db", "keys.db", "lifebook.db"}
     with Server(copied.parent, *WORD_COUNT) as restored:
         restored.start()
         with restored.calling() as caller:
