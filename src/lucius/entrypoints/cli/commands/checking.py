@@ -18,7 +18,7 @@ from lucius.errors import NotFound
 
 def verify(
     ledger: Annotated[
-        Path | None, typer.Argument(metavar="[LEDGER_FILE]", help="The file itself, a ledger or a lifebook.db.", show_default=False)
+        Path | None, typer.Argument(metavar="[LEDGER_FILE]", help="One file alone.", show_default=False)
     ] = None,
     *,
     data: Data = None,
