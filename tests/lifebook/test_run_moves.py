@@ -63,10 +63,11 @@ COMMANDS: dict[str, cmd.AnyCommand] = {
     "poison": cmd.Fail(token=MINE, code="X", message="x", spread=0.5, poison=True),
     "hand on": cmd.HandOn(token=MINE),
     "cancel": cmd.Cancel(),
-    "bury": cmd.Bury(receives=8),
+    "bury": cmd.Bury(receives=8, send_no=1),
+    "bury an older": cmd.Bury(receives=8, send_no=0),
 }
 # What a run becomes; `same`: it has happened already; capitals: refused, and why.
-_OPEN = {"resend": "NOT_DUE", "cancel": "canceled"}
+_OPEN = {"resend": "NOT_DUE", "cancel": "canceled", "bury an older": "NEWER_MESSAGE"}
 _FREE = {"acquire": "running", "bury": "dead"}
 _HELD_BY_ME = {
     "sent": "same", "acquire": "same", "beat": "running", "checkpoint": "running",

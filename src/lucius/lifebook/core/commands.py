@@ -70,6 +70,8 @@ class Bury(Command, frozen=True, kw_only=True, tag="bury"):
     """The message that counts was found among the dead letters."""
 
     receives: int
+    send_no: int | None = None
+    """Which of the run's messages it is; None: the one that counts."""
 
 
 AnyCommand = Sent | Resend | Acquire | Beat | Checkpoint | Fail | HandOn | Cancel | Bury

@@ -14,7 +14,7 @@ import msgspec
 from lucius.lifebook.core import commands as cmd
 from lucius.lifebook.core.events import RunEvent, event_of
 from lucius.lifebook.core.policy import Policy
-from lucius.lifebook.core.run import Lock, Run
+from lucius.lifebook.core.run import Lock, Run, is_leftover
 from lucius.lifebook.core.states import TRANSITIONS, Status
 from lucius.lifebook.core.wallet import Settlement
 
@@ -211,6 +211,8 @@ def _cancel(run: Run, command: cmd.Cancel, _now: int, _policy: Policy) -> Answer
 
 
 def _bury(run: Run, command: cmd.Bury, now: int, _policy: Policy) -> Answer:
+    if is_leftover(run, command.send_no):  # asked here, with the write: a newer one may just have been sent
+        return Refusal(code="NEWER_MESSAGE", message=f"The run {run.job_id} has a newer message")
     if run.lock is not None and run.lock.expires_at > now:
         text = f"The run {run.job_id} is held by {run.lock.owner}, who may still end it"
         return Refusal(code="LOCKED", message=text, until=run.lock.expires_at)

@@ -90,7 +90,7 @@ class DeadLetters:
                     await self._dead.delete(letter.delivery)
                     cleared += 1
                     continue
-                changed = await self._changes.apply(run.job_id, Bury(receives=letter.delivery.receives))
+                changed = await self._changes.apply(run.job_id, _bury(letter.delivery))
                 buried += changed.acted
         return Report(duty=self.name, acted=buried + cleared, details={"buried": buried, "cleared": cleared})
 
@@ -118,6 +118,10 @@ class DeadLetters:
         if run is not None and envelope is not None and run.workspace_id != envelope.workspace_id:
             run = None  # it names a run that is not its own
         return DeadLetter(delivery=delivery, envelope=envelope, run=run)
+
+
+def _bury(delivery: Delivery) -> Bury:
+    return Bury(receives=delivery.receives, send_no=delivery.send_no)
 
 
 def _doubled(letter: DeadLetter, letters: Sequence[DeadLetter]) -> bool:

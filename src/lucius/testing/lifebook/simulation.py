@@ -25,11 +25,12 @@ from lucius.lifebook.core.states import Status
 from lucius.lifebook.ports.queue import Delivery
 from lucius.lifebook.worker.poller import Poller
 from lucius.testing.lifebook.simulation_clients import Clients
+from lucius.testing.lifebook.simulation_loop import outside
 from lucius.testing.lifebook.simulation_plan import HEAL, PATIENCE, POLICY, PRICE, Plan
 from lucius.testing.lifebook.simulation_steps import Behaviour, Steps
 from lucius.testing.lifebook.simulation_world import Life, World
 from lucius.testing.simulation.command import command
-from lucius.testing.simulation.loop import nap
+from lucius.testing.simulation.loop import OWNER, nap
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +74,7 @@ class Schedule:
         steps = Steps(self._behaviour, PRICE)
         self.world = World(steps.registry, POLICY, self.plan, opening=self.plan.opening)
         self.watch = steps.watch = self.world.watch
+        steps.deadly = self._deadly
         self.loop = self.world.loop
         self.lives: dict[str, Life] = {}
         self._pollers: dict[str, Poller] = {}
@@ -133,6 +135,12 @@ class Schedule:
             life.kill()
             self.loop.call_later(self.plan.random.uniform(0.1, 12.0), self._begin, name)
 
+    def _deadly(self) -> None:
+        """Whoever runs is killed, as soon as it does not."""
+        number = OWNER.get()
+        names = [name for name, life in self.lives.items() if life.number == number]
+        self.loop.call_soon(self._kill, *names, context=outside())
+
     def _stop(self, names: list[str]) -> None:
         name = self.plan.random.choice([name for name in names if name.startswith("worker")])
         if name in self.lives:
@@ -162,6 +170,7 @@ class Schedule:
     def _behaviour(self) -> Behaviour:
         draw, plan = self.plan.random, self.plan
         ending = draw.choice(("failed", "failed", "raised", "poison")) if plan.chance(plan.step_faults) else None
+        ending = "deadly" if plan.chance(plan.deadly) else ending
         slow = 25.0 if plan.chance(0.02) else draw.uniform(5, 12) if plan.chance(0.1) else draw.uniform(0, 1)
         return Behaviour(seconds=slow, ending=ending, credits=draw.choice((None, None, 0, 40, 500)))
 
@@ -173,8 +182,8 @@ class Schedule:
         if not self.plan.healed or self._clients.busy:
             return False
         runs = [*self.watch.runs.values(), *self.watch.forgotten.values()]
-        dead = {run.job_id for run in runs if run.status is Status.DEAD}
-        quiet = all(queue == "dead" and job in dead for queue, job, _ in self.watch.letters)
+        alive = {run.job_id for run in self.watch.runs.values() if run.status is not Status.DEAD}
+        quiet = all(queue == "dead" and job not in alive for queue, job, _ in self.watch.letters)
         told = {event.rsplit(":", 1)[0] for event in self.watch.told}
         return quiet and all(run.terminal and run.job_id in told for run in runs)
 

@@ -39,6 +39,8 @@ class Clients:
             loop.start(self._cancel())
         for _ in range(self._plan.retries):
             loop.start(self._retry())
+        if self._plan.peeks:
+            loop.start(self._peek(self._plan.peeks))
 
     async def _create(self, key: str) -> None:
         draw = self._plan.random
@@ -86,6 +88,13 @@ class Clients:
         if not isinstance(made, LuciusError):
             fresh = made.run.retry_of == now.job_id and made.run.job_id != now.job_id
             self._watch.promise(fresh, "A9", now.job_id, "a retry is not a run of its own")
+
+    async def _peek(self, times: int) -> None:
+        queue = self._world.work
+        for _ in range(times):
+            await nap(self._plan.random.uniform(0, 2 * HEAL / times))
+            for delivery in await queue.receive(9, wait_seconds=0, hidden_seconds=9):
+                await queue.hide(delivery, 0)
 
     async def _some(self) -> Run | None:
         draw = self._plan.random

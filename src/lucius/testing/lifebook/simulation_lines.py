@@ -33,8 +33,8 @@ class Fates(Protocol):
         """Seconds that a call takes."""
         ...
 
-    def idle(self) -> float:
-        """Seconds that a receiver waits for nothing."""
+    def rest(self, seconds: float) -> float:
+        """How long somebody rests who usually rests so long."""
         ...
 
 
@@ -97,16 +97,16 @@ class Post:
         if fate == LOST:
             self._lost(envelope.job_id)
             return
-        late = delay_seconds + (self._fates.idle() * 6 if fate == LATE else 0)
+        late = delay_seconds + (self._fates.rest(9.0) if fate == LATE else 0)
         await self._inner.send(envelope, send_no=send_no, delay_seconds=late)
         if fate == TWICE:
-            await self._inner.send(envelope, send_no=send_no, delay_seconds=self._fates.idle() * 6)
+            await self._inner.send(envelope, send_no=send_no, delay_seconds=self._fates.rest(9.0))
 
     async def receive(self, limit: int, *, wait_seconds: float, hidden_seconds: float) -> Sequence[Delivery]:
         """What is there; whoever may wait waits a little."""
         found = await self._inner.receive(limit, wait_seconds=0, hidden_seconds=hidden_seconds)
         if not found and wait_seconds > 0:
-            await nap(self._fates.idle())
+            await nap(self._fates.rest(1.5))
         return found
 
     async def hide(self, delivery: Delivery, seconds: float) -> None:

@@ -10,14 +10,14 @@ import random  # noqa: TID251 - seeded: the seed is the argument that chance com
 
 from lucius.lifebook.core.policy import Policy
 
-HEAL = 45.0
+HEAL = 28.0
 """Virtual seconds after which nothing goes wrong any more."""
 PATIENCE = 900.0
 """Virtual seconds within which everything must be over then."""
 POLICY = Policy(
     backoff=(1_000, 2_000, 4_000, 8_000),
     lease=6_000,
-    retention_seconds=300,
+    retention_seconds=12,
     send_patience=2_000,
     queue_patience=40_000,
     lock_patience=3_000,
@@ -42,9 +42,13 @@ class Plan:
         self.kills = [draw.uniform(0, HEAL) for _ in range(draw.choice((0, 1, 2, 4, 8)))]
         self.stops = [draw.uniform(0, HEAL) for _ in range(draw.choice((0, 0, 1, 2)))]
         self.outages = {name: self._outages() for name in ("store", "work", "dead", "analytics")}
-        self.call_faults = draw.choice((0.0, 0.02, 0.06, 0.15))
+        self.call_faults = draw.choice((0.0, 0.02, 0.06, 0.15, 0.3))
         self.message_faults = draw.choice((0.0, 0.1, 0.3))
-        self.step_faults = draw.choice((0.0, 0.1, 0.3))
+        self.step_faults = draw.choice((0.0, 0.1, 0.3, 0.8))
+        self.deadly = draw.choice((0.0, 0.0, 0.0, 0.05, 0.5))
+        """How often a step kills its process."""
+        self.peeks = draw.choice((0, 0, 0, 4, 25))
+        """How often somebody looks into the queue and gives back what was there."""
         self.cancels = draw.choice((0, 0, 1, 2))
         self.retries = draw.choice((0, 0, 1, 2))
         self.hurry = draw.choice((None, None, 9.0, 14.0))
@@ -54,7 +58,7 @@ class Plan:
     def _outages(self) -> list[tuple[float, float]]:
         draw = self.random
         begins = [draw.uniform(0, HEAL) for _ in range(draw.choice((0, 0, 0, 1, 2)))]
-        return [(begin, begin + draw.choice((1.0, 5.0, 15.0))) for begin in begins]
+        return [(begin, begin + draw.choice((1.0, 5.0, 12.0))) for begin in begins]
 
     def chance(self, probability: float) -> bool:
         """Whether something of that probability happens now; nothing does once all is healed."""
@@ -77,6 +81,6 @@ class Plan:
         draw = self.random.random()
         return draw * 0.004 if draw < 0.95 or self.healed else self.random.uniform(0.01, 1.5)
 
-    def idle(self) -> float:
-        """Seconds between two looks at a queue that was empty."""
-        return self.random.uniform(0.4, 1.6)
+    def rest(self, seconds: float) -> float:
+        """How long somebody rests who usually rests so long; more when only the end is waited for."""
+        return seconds * self.random.uniform(0.4, 1.6) * (4 if self.healed else 1)

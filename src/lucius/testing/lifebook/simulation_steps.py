@@ -19,7 +19,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
 
     seconds: float = 0.0
     ending: str | None = None
-    """`failed`, `poison`, `raised`; None: well."""
+    """`failed`, `poison`, `raised`, `deadly`; None: well."""
     credits: int | None = None
 
 
@@ -28,10 +28,12 @@ class Steps:
 
     def __init__(self, choose: Callable[[], Behaviour], price: int) -> None:
         self.watch: Watch | None = None
+        self.deadly: Callable[[], None] = lambda: None
+        """Ends the process that runs a step."""
         self._choose = choose
         self.registry = Registry(
-            Workflow(f"flow-{length}", tuple(self._step(index, price) for index in range(length)))
-            for length in range(1, 5)
+            Workflow(f"flow-{length}", tuple(self._step(index, price) for index in range(length)), attempts)
+            for length, attempts in enumerate((5, 2, 5, 3), start=1)
         )
 
     def _step(self, index: int, price: int) -> Step:
@@ -47,6 +49,9 @@ class Steps:
         self.watch.begins(handling, context, index)
         handling.ending = "failed"  # unless it comes to another end; its time may be over before
         await nap(does.seconds)
+        if does.ending == "deadly":
+            self.deadly()
+            await nap(TIMEOUT)
         if does.ending == "failed":
             raise StepError("chance", code="CHANCE")
         if does.ending == "raised":

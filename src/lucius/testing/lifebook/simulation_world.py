@@ -125,8 +125,8 @@ class Life:
         )  # fmt: skip
         self.control = Control(changes, self.create)
         self.letters = DeadLetters(dead, store, changes, self.control, interval=3.0)
-        self.sweeper = Sweeper(store, changes, self.create, clock=loop.clock, interval=1.0, batch=3)
-        self.telling = Telling(store, analytics, clock=loop.clock, interval=1.0, batch=3)
+        self.sweeper = Sweeper(store, changes, self.create, clock=loop.clock, interval=2.0, batch=3)
+        self.telling = Telling(store, analytics, clock=loop.clock, interval=2.0, batch=3)
         self.forgetting = Forgetting(store, clock=loop.clock, interval=20.0, batch=3)
         self.worker = Worker(
             store, queue, changes, world.registry,
@@ -158,7 +158,7 @@ class Life:
             except LuciusError:
                 pass
             if report is None or not report.more:
-                await nap(duty.interval)
+                await nap(self.world.fates.rest(duty.interval))
 
     async def handle(self, delivery: Delivery, hurry: float | None = None) -> bool:
         """As the worker does, watched; `hurry`: seconds until this process is ended."""
