@@ -172,9 +172,27 @@ async def _serve(
         gc.freeze()
         server = listening(process)
         await server.serve()
+        _heed_insistence(process)
     if settings.engine == "temporal":
         await nature.sleep(LAST_WAIT)
     return 1 if failed else 0
+
+
+def _heed_insistence(process: Process) -> None:
+    """While runs are handed on, another signal stops their steps; the one after that ends the process."""
+    lifebook = process.lifebook if isinstance(process, Lucius) else None
+    if lifebook is None or lifebook.poller is None or not lifebook.poller.busy:
+        return
+    loop = asyncio.get_running_loop()
+
+    def insisted() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+        lifebook.worker.abort()
+
+    with contextlib.suppress(ValueError, RuntimeError):  # not the main thread: signals are not ours
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, insisted)
 
 
 def _front(lucius: Lucius) -> Server:
@@ -191,6 +209,8 @@ def _front(lucius: Lucius) -> Server:
         for programs in beside:
             if again and programs is not None:
                 programs.kill()
+        if again and lucius.lifebook is not None:
+            lucius.lifebook.worker.abort()  # its runs are handed on without waiting for their steps
         lucius.hub.close()
 
     def opened() -> None:
