@@ -17,9 +17,10 @@ from lucius.lifebook.core.states import Status
 from lucius.runtime.building.lifebook import Lifebook, open_lifebook
 from lucius.runtime.building.lifebook_backends import EVENTS, FILE
 from lucius.runtime.settings import Settings
+from lucius.testing.lifebook.runs import new_run
 from lucius.testing.ministack import ministack
 from tests.acceptance.lifebook_aws import audit, cloud
-from tests.acceptance.lifebook_chaos import AT_ONCE, Told, chaos, check_ends
+from tests.acceptance.lifebook_chaos import AT_ONCE, Told, chaos, check_ends, executions_again
 from tests.acceptance.lifebook_processes import FLOWS, LEASE, Workers, until
 
 PROOF = {"runs": 5_000, "rounds": 100, "seed": 5}
@@ -105,6 +106,26 @@ async def test_runs_survive_workers_that_are_killed(
     told = await _survive(tmp_path, runs=300, rounds=10, seed=3)
     with capsys.disabled():
         told.report("sqlite")
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong"),
+    [
+        ("1 1 7 began, 1 1 7 done, 2 1 7 began, 1 2 8 began", "went from"),
+        ("1 1 7 began, 3 1 7 began", "went from"),
+        ("2 1 7 began", "began with step 2"),
+        ("1 1 8 began, 1 2 9 began", "nothing happened to"),
+    ],
+    ids=["a done step again", "a step left out", "a first step left out", "again for no reason"],
+)
+def test_what_must_not_be_is_seen(tmp_path: Path, written: str, wrong: str) -> None:
+    """A diary that breaks a promise is found out, also where some worker (here 7) was killed."""
+    workers = Workers(tmp_path, {})
+    workers.killed.add(7)
+    workers.log.touch()
+    workers.diary.write_text("".join(f"job {line}\n" for line in written.split(", ")))
+    with pytest.raises(AssertionError, match=wrong):
+        executions_again(workers, {"job": new_run()})
 
 
 @pytest.mark.proof
