@@ -1,4 +1,4 @@
-"""Many seeded schedules of lifebook runs; one schedule twice; and one lost call at a time, each in its turn."""
+"""Many seeded schedules of lifebook runs; one schedule twice; one bad call at a time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def search(first: int, schedules: int) -> None:
 
 
 def test_no_schedule_breaks_a_promise() -> None:
-    """Crashes, lost answers, lost and doubled messages, outages, people: every promise holds, all runs end."""
+    """Crashes, lost answers, lost and doubled messages, outages: every promise holds, all runs end."""
     search(0, SCHEDULES)
 
 

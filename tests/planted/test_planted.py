@@ -15,6 +15,7 @@ import pytest
 import lucius
 from tests.cores import share
 from tests.planted.catalogue import CATALOGUE, SIMULATION, Plant
+from tests.planted.lifebook_catalogue import LIFEBOOK, LIFEBOOK_CATALOGUE
 from tests.planted.sdk_catalogue import SCHEDULES, SDK_CATALOGUE
 from tests.planted.temporal_catalogue import TEMPORAL, TEMPORAL_CATALOGUE
 
@@ -24,7 +25,7 @@ LONGEST = 120.0
 #: One for each trap of the temporal engine in every run, all of them at length.
 FIRST = tuple({plant.trap: plant for plant in reversed(TEMPORAL_CATALOGUE)}.values())
 OTHERS = tuple(plant for plant in TEMPORAL_CATALOGUE if plant not in FIRST)
-PLANTS = CATALOGUE + SDK_CATALOGUE + FIRST
+PLANTS = CATALOGUE + SDK_CATALOGUE + FIRST + LIFEBOOK_CATALOGUE
 SURROUNDINGS = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "LUCIUS_TEST_PATIENCE": "8",
@@ -85,7 +86,11 @@ def test_a_further_bug_is_noticed(plant: Plant, tmp_path: Path) -> None:
     assert caught, f"nobody noticed: {said}"
 
 
-@pytest.mark.parametrize("search", [SIMULATION, SCHEDULES, TEMPORAL], ids=["lucius", "services", "temporal"])
+@pytest.mark.parametrize(
+    "search",
+    [SIMULATION, SCHEDULES, TEMPORAL, LIFEBOOK],
+    ids=["lucius", "services", "temporal", "lifebook"],
+)
 def test_the_code_without_a_bug_passes(tmp_path: Path, search: tuple[str, ...]) -> None:
     """The copy itself is not what is noticed: without a plant the same seeds find nothing."""
     caught, said = noticed(None, tmp_path, (*search[:-1], "200"))

@@ -1,10 +1,10 @@
 """Seeded schedules of lifebook runs: `python -m lucius.testing.lifebook.simulation --seed N` replays one.
 
 Several workers and keepers (sweeper, dead letters, events, retention) run on one store and one queue, in
-virtual time. Calls fail before or after they were carried out, messages are lost, doubled and late, processes
-are killed between any two callbacks and start again, are cut off, or are stopped politely; steps fail,
-poison, take long; clients repeat themselves, cancel and retry. The promises of `simulation_watch` are checked
-after every transaction, those of `_finish` when all has healed.
+virtual time. Calls fail before or after they were carried out, messages are lost, doubled and late. Processes
+are killed between any two callbacks and start again, are cut off, fall asleep and wake too late, or are
+stopped politely. Steps fail, poison, take long; clients repeat themselves, cancel and retry. The promises of
+`simulation_watch` are checked after every transaction, those of `_finish` when all has healed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any
 import msgspec
 import structlog
 
-from lucius.errors import LuciusError
 from lucius.lifebook.core.states import Status
 from lucius.lifebook.ports.queue import Delivery
 from lucius.lifebook.worker.poller import Poller
@@ -93,6 +92,8 @@ class Schedule:
         for at in plan.stops:
             loop.call_later(at, self._stop, names)
         loop.call_later(plan.random.uniform(0, HEAL), self._cut, names)
+        for at in plan.freezes:
+            loop.call_later(at, self._freeze, names)
         loop.call_later(HEAL, self._heal)
         loop.call_soon(self._clients.start)
         over = loop.run(self._over, HEAL + PATIENCE)
@@ -158,6 +159,13 @@ class Schedule:
                 line.cut = True
             self.loop.call_later(self.plan.random.uniform(1, 12), self._mend, life)
 
+    def _freeze(self, names: list[str]) -> None:
+        """One process sleeps, often for longer than its locks last, and wakes."""
+        life = self.lives.get(self.plan.random.choice(names))
+        if life is not None:
+            self.loop.freeze(life.number)
+            self.loop.call_later(self.plan.random.uniform(1, 14), self.loop.thaw, life.number)
+
     def _mend(self, life: Life) -> None:
         for line in life.lines.values():
             line.cut = False
@@ -169,7 +177,9 @@ class Schedule:
 
     def _behaviour(self) -> Behaviour:
         draw, plan = self.plan.random, self.plan
-        ending = draw.choice(("failed", "failed", "raised", "poison")) if plan.chance(plan.step_faults) else None
+        ending = (
+            draw.choice(("failed", "failed", "raised", "poison")) if plan.chance(plan.step_faults) else None
+        )
         ending = "deadly" if plan.chance(plan.deadly) else ending
         slow = 25.0 if plan.chance(0.02) else draw.uniform(5, 12) if plan.chance(0.1) else draw.uniform(0, 1)
         return Behaviour(seconds=slow, ending=ending, credits=draw.choice((None, None, 0, 40, 500)))
@@ -196,9 +206,7 @@ class Schedule:
         for run in watch.runs.values():
             kept = any(queue == "dead" and job == run.job_id for queue, job, _ in watch.letters)
             fine = kept or run.job_id in watch.lost | self._clients.redriven
-            watch.promise(
-                fine or run.status is not Status.DEAD, "L2", run.job_id, "dead, and no dead letter"
-            )
+            watch.promise(fine or run.status is not Status.DEAD, "L2", run.job_id, "dead, and no dead letter")
 
     def _outcome(self) -> Outcome:
         runs = self.watch.runs | self.watch.forgotten

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections import deque
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ class SteppingLoop(VirtualLoop):
     def __init__(self) -> None:
         super().__init__()
         self._killed: set[int] = set()
+        self._frozen: dict[int, list[tuple[asyncio.Handle, int]]] = {}
 
     def clock(self) -> int:
         """Milliseconds since the epoch."""
@@ -56,13 +58,16 @@ class SteppingLoop(VirtualLoop):
     ) -> asyncio.Handle:
         """Run a callback when its turn comes, if its owner lives."""
         owner = OWNER.get() if context is None else context.get(OWNER, 0)
-        if owner in self._killed:
-            return asyncio.Handle(callback, args, self, context)
+        if owner in self._killed or owner in self._frozen:
+            handle = asyncio.Handle(callback, args, self, context)
+            self._frozen.get(owner, []).append((handle, owner))
+            return handle
         return super().call_soon(callback, *args, context=context)
 
     def kill(self, owner: int) -> None:
         """Nothing of this owner ever runs again."""
         self._killed.add(owner)
+        self._frozen.pop(owner, None)
         for task in tuple(self._tasks.get(owner, ())):
             for _ in range(9):  # each `finally` of it that waits for something takes one more
                 try:
@@ -72,9 +77,23 @@ class SteppingLoop(VirtualLoop):
                 break
         super().kill(owner)
 
+    def freeze(self, owner: int) -> None:
+        """Nothing of this owner runs until `thaw`: a machine that was put to sleep."""
+        aside = self._frozen.setdefault(owner, [])
+        aside += [item for item in self._ready if item[1] == owner]
+        self._ready = deque(item for item in self._ready if item[1] != owner)
+
+    def thaw(self, owner: int) -> None:
+        """It wakes, and goes on as if nothing had been."""
+        self._ready.extend(self._frozen.pop(owner, ()))
+
     def _jump(self, limit: float) -> bool:
-        while self._timers and self._timers[0][2].cancelled():
+        while self._timers and self._timers[0][0] <= limit:
+            _, _, timer, owner = self._timers[0]
+            if not timer.cancelled() and owner not in self._frozen:
+                break
             heapq.heappop(self._timers)
+            self._frozen.get(owner, []).append((timer, owner))
         return bool(self._timers) and self._timers[0][0] <= limit and super()._jump(limit)
 
 

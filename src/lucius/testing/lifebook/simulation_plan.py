@@ -40,6 +40,7 @@ class Plan:
         self.keepers = draw.choice((1, 1, 2))
         """Processes with the duties."""
         self.kills = [draw.uniform(0, HEAL) for _ in range(draw.choice((0, 1, 2, 4, 8)))]
+        self.freezes = [draw.uniform(0, HEAL) for _ in range(draw.choice((0, 0, 1, 3)))]
         self.stops = [draw.uniform(0, HEAL) for _ in range(draw.choice((0, 0, 1, 2)))]
         self.outages = {name: self._outages() for name in ("store", "work", "dead", "analytics")}
         self.call_faults = draw.choice((0.0, 0.02, 0.06, 0.15, 0.3))

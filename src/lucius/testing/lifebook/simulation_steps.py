@@ -7,7 +7,15 @@ from typing import Any
 
 import msgspec
 
-from lucius.lifebook.workflows import PoisonError, Registry, Step, StepContext, StepError, StepResult, Workflow
+from lucius.lifebook.workflows import (
+    PoisonError,
+    Registry,
+    Step,
+    StepContext,
+    StepError,
+    StepResult,
+    Workflow,
+)
 from lucius.testing.lifebook.simulation_watch import HANDLING, Watch
 from lucius.testing.simulation.loop import nap
 

@@ -1,15 +1,15 @@
 """The promises of lifebook runs, held against the file after every transaction.
 
-    W1  what has ended never changes; what is open never vanishes
-    W2  a record changes by one legal move at a time; the cursor by one step, the attempts by one
-    W3  whoever writes as the holder is the holder; a lock is taken over only when it has ended
-    W4  no try before its backoff is over, no message sent again before its time
-    W5  credits: free + held + spent = deposited, held = open runs, spent = ended runs
-    W6  one event for each run that has ended, in the transaction that ended it, until it was told
-    W7  one run for each key
-    W8  a step runs where the cursor stands, once for each acquisition, and is done before its checkpoint
-    W9  a run is dead only for a reason that the rules have; canceled only if somebody asked
-    W10 the last message of a run that anybody may take is not deleted
+W1  what has ended never changes; what is open never vanishes
+W2  a record changes by one legal move at a time; the cursor by one step, the attempts by one
+W3  whoever writes as the holder is the holder; a lock is taken over only when it has ended
+W4  no try before its backoff is over, no message sent again before its time
+W5  credits: free + held + spent = deposited, held = open runs, spent = ended runs
+W6  one event for each run that has ended, in the transaction that ended it, until it was told
+W7  one run for each key
+W8  a step runs where the cursor stands, once for each acquisition, and is done before its checkpoint
+W9  a run is dead only for a reason that the rules have; canceled only if somebody asked
+W10 the last message of a run that anybody may take is not deleted
 """
 
 from __future__ import annotations
@@ -111,7 +111,11 @@ class Watch:
             return
         self._seen = connection.total_changes()
         self.commits += 1
-        now = {run.job_id: run for (body,) in connection.execute("SELECT body FROM runs") for run in (_run(body),)}
+        now = {
+            run.job_id: run
+            for (body,) in connection.execute("SELECT body FROM runs")
+            for run in (_run(body),)
+        }
         letters = Counter((queue, job, number) for queue, job, number in connection.execute(_LETTERS))
         for job_id, before in self.runs.items():
             after = now.get(job_id)
@@ -189,11 +193,13 @@ class Watch:
                 by.next, by.attempt = after.step_cursor, after.attempts
             return
         self.promise(after.attempts == before.attempts, "W2", job, "an attempt that nobody began")
-        if old is None or after.status is Status.CANCELED or after.sends > before.sends and new is not None:
+        if old is None or after.status is Status.CANCELED or (after.sends > before.sends and new is not None):
             return
         holder = by is not None and old.token in by.tokens
         over = after.status is Status.DEAD and old.expires_at <= at
-        self.promise(holder or over, "W3", job, f"{before.status} to {after.status} by another than its holder")
+        self.promise(
+            holder or over, "W3", job, f"{before.status} to {after.status} by another than its holder"
+        )
 
     def _waited(self, before: Run, after: Run) -> None:
         job, at, policy = before.job_id, after.updated_at, self.policy
@@ -209,7 +215,9 @@ class Watch:
             self.promise(at - last >= least, "W4", job, f"sent again after {at - last} ms")
             self._resent[job] = at
 
-    def _died(self, before: Run, after: Run, by: Handling | None, letters: Counter[tuple[str, str, int]]) -> None:
+    def _died(
+        self, before: Run, after: Run, by: Handling | None, letters: Counter[tuple[str, str, int]]
+    ) -> None:
         code, full = after.last_error_code, before.attempts >= before.max_attempts
         if code == "RECEIVES_EXHAUSTED":
             why = letters["dead", after.job_id, after.sends] > 0
@@ -249,4 +257,6 @@ class Watch:
             held = sum(run.credits_estimate for run in runs if not run.terminal)
             gone = [run for run in self.forgotten.values() if run.workspace_id == workspace]
             used = sum(run.credits_spent for run in [*runs, *gone] if run.terminal)
-            self.promise((reserved, spent) == (held, used), "W5", workspace, f"{reserved}/{spent} not {held}/{used}")
+            self.promise(
+                (reserved, spent) == (held, used), "W5", workspace, f"{reserved}/{spent} not {held}/{used}"
+            )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from contextvars import copy_context
 from itertools import count
 from typing import Any
@@ -136,7 +137,7 @@ class Life:
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Begin something; only an error that is not ours to raise is a finding."""
-        task = self.world.loop.create_task(work, context=self.context)
+        task = self.world.loop.create_task(work, context=self.context.copy())
         task.add_done_callback(self._ended)
 
     async def ask(self, call: Awaitable[Any], *, seconds: float) -> Any:
@@ -153,10 +154,8 @@ class Life:
         """A duty, again and again."""
         while True:
             report: Report | None = None
-            try:
+            with suppress(LuciusError):
                 report = await duty.run_once()
-            except LuciusError:
-                pass
             if report is None or not report.more:
                 await nap(self.world.fates.rest(duty.interval))
 
