@@ -16,6 +16,7 @@ from lucius.lifebook.adapters.aws.table import Table
 from lucius.lifebook.adapters.aws.tables import provision
 from lucius.lifebook.core.events import event_of
 from lucius.lifebook.core.states import Status
+from lucius.lifebook.core.wallet import MOST
 from lucius.lifebook.ports.store import RunConflictError
 from lucius.testing.lifebook.runs import NOW, canceled, new_run, step_done, taken
 from lucius.testing.lifebook.store_harness import StoreHarness
@@ -201,3 +202,21 @@ async def test_provisioning_makes_what_the_contract_names(aws: Ministack) -> Non
     assert (queue["VisibilityTimeout"], queue["MessageRetentionPeriod"]) == ("90", "1209600")
     assert '"maxReceiveCount": 8' in queue["RedrivePolicy"]
     assert names.dead_letters in queue["RedrivePolicy"]
+
+
+async def test_a_wallet_may_hold_more_than_one_deposit_brings(world: World) -> None:
+    """The bound of an amount is no bound of a sum: what was paid in can be looked at."""
+    await world.store.store.deposit("rich", MOST, deposit_id="invoice-1")
+    wallet = await world.store.store.deposit("rich", MOST, deposit_id="invoice-2")
+    assert wallet.available == wallet.deposited == 2 * MOST
+
+
+async def test_an_item_that_is_no_run_holds_up_no_other(world: World) -> None:
+    """A record that somebody has broken is left out of what is due; the others are there."""
+    broken, sound = [await world.store.open() for _ in range(2)]
+    world.table.update_item(
+        Key={"job_id": broken.job_id},
+        UpdateExpression="SET credits_spent = :half",
+        ExpressionAttributeValues={":half": Decimal("0.005")},
+    )
+    assert [run.job_id for run in await world.store.store.due(NOW * 2, 10)] == [sound.job_id]

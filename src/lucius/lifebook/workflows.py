@@ -127,9 +127,12 @@ class Workflow(msgspec.Struct, frozen=True):
         names = [step.name for step in self.steps]
         if not names or len(set(names)) != len(names) or not all(names):
             raise ValueError(f"the workflow {self.workflow_id} needs steps, each with a name of its own")
-        if not 1 <= self.max_attempts <= MOST_ATTEMPTS or any(step.credits < 0 for step in self.steps):
+        prices: list[Any] = [step.credits for step in self.steps]
+        whole = all(isinstance(price, int) and price >= 0 for price in prices)
+        if not 1 <= self.max_attempts <= MOST_ATTEMPTS or not whole:
             raise ValueError(
-                f"the workflow {self.workflow_id}: 1 to {MOST_ATTEMPTS} attempts, no negative credits"
+                f"the workflow {self.workflow_id}: 1 to {MOST_ATTEMPTS} attempts; "
+                "credits are whole hundredths, none negative"
             )
 
     @property

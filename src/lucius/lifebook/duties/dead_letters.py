@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from lucius.errors import NotFound
+from lucius.errors import Broken, NotFound
 from lucius.lifebook.core.commands import Bury
 from lucius.lifebook.core.run import Envelope, Run, is_leftover, read_envelope
 from lucius.lifebook.core.states import Status
@@ -114,7 +114,10 @@ class DeadLetters:
 
     async def _letter(self, delivery: Delivery) -> DeadLetter:
         envelope = read_envelope(delivery.body)
-        run = None if envelope is None else await self._store.get(envelope.job_id)
+        try:
+            run = None if envelope is None else await self._store.get(envelope.job_id)
+        except Broken:
+            run = None  # its record cannot be read; the other letters' can
         if run is not None and envelope is not None and run.workspace_id != envelope.workspace_id:
             run = None  # it names a run that is not its own
         return DeadLetter(delivery=delivery, envelope=envelope, run=run)

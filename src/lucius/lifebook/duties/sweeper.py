@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import structlog
+
+from lucius.errors import Broken, NotFound
 from lucius.lifebook.core.commands import Resend
 from lucius.lifebook.ports.store import RunStore
 from lucius.lifebook.usecases.change import Changes
 from lucius.lifebook.usecases.create import Create
 from lucius.ports.duties import Report
+
+_log = structlog.get_logger("lucius.lifebook")
 
 
 class Sweeper:
@@ -43,10 +48,13 @@ class Sweeper:
         overdue = await self._store.due(self._clock(), self._batch)
         sent = 0
         for run in overdue:
-            changed = await self._changes.apply(run.job_id, Resend(), known=run)
-            if changed.acted:
-                await self._create.send(changed.run)
-                sent += 1
+            try:
+                changed = await self._changes.apply(run.job_id, Resend(), known=run)
+                if changed.acted:
+                    await self._create.send(changed.run)
+                    sent += 1
+            except (Broken, NotFound) as error:  # one that cannot be sent must not hold up the others
+                _log.error("run not sent again", job_id=run.job_id, code=error.code, reason=error.message)
         return Report(
             duty=self.name, acted=sent, details={"sent": sent}, more=len(overdue) == self._batch and sent > 0
         )

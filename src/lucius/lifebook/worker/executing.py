@@ -51,16 +51,17 @@ async def execute(step: Step, context: StepContext, *, seconds: float) -> Ending
         return _result(step, made)
     except RunStoppedError:
         return Stopped() if context.token.stopped else _raised(step, "RunStoppedError")
-    except PoisonError as error:
-        return Failed(code=error.code, message=redact_text(error.message), poison=True)
-    except StepError as error:
-        return Failed(code=error.code, message=redact_text(error.message))
+    except (PoisonError, StepError) as error:
+        poison = isinstance(error, PoisonError)
+        return Failed(code=_plain(error.code), message=_plain(error.message), poison=poison)
     except TimeoutError:
         if scope.expired():
             context.token.stop("the step took too long")
             return Failed(code="STEP_TIMEOUT", message=f"step {step.name} took longer than {seconds:g} s")
         return _raised(step, "TimeoutError")
-    except Exception as error:  # noqa: BLE001 - whatever a step raises is the end of an attempt
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - the end of an attempt; SystemExit too is not the worker's
         # What it says may name people or repeat the input: neither record nor log has it.
         _log.warning(
             "step raised",
@@ -82,18 +83,39 @@ def _raised(step: Step, kind: str) -> Failed:
     return Failed(code="STEP_RAISED", message=f"step {step.name} raised {kind}")
 
 
+def _plain(said: object) -> str:
+    """What a step says of its failure, as every store can keep it: names of files may be no Unicode."""
+    return redact_text(str(said)).encode(errors="replace").decode()
+
+
 def _result(step: Step, made: Any) -> Ending:
     if made is None:
         return StepResult()
     if isinstance(made, str):
         made = StepResult(artifact=made)
+    wrong = _wrong(made)
+    if wrong is not None:
+        message = f"step {step.name} returned {wrong}"
+        return Failed(code="STEP_RESULT_INVALID", message=message, poison=True)
+    result: StepResult = made
+    return result
+
+
+def _wrong(made: Any) -> str | None:
+    """What is wrong with a result: nobody checked its fields, and a record with wrong ones cannot be read."""
     if not isinstance(made, StepResult):
-        message = f"step {step.name} returned {type(made).__name__}, not a reference or a StepResult"
-        return Failed(code="STEP_RESULT_INVALID", message=message, poison=True)
-    if made.artifact is not None and len(made.artifact) > MAX_ARTIFACT:
-        message = f"step {step.name} returned more than {MAX_ARTIFACT} characters; return a reference"
-        return Failed(code="STEP_RESULT_INVALID", message=message, poison=True)
-    return made
+        return f"{type(made).__name__}, not a reference or a StepResult"
+    cost: Any = made.credits
+    artifact: Any = made.artifact
+    if cost is not None and (not isinstance(cost, int) or isinstance(cost, bool)):
+        return f"{type(cost).__name__} as credits; they are whole hundredths"
+    if artifact is None:
+        return None
+    if not isinstance(artifact, str) or artifact != artifact.encode(errors="replace").decode():
+        return "an artifact that is no text of Unicode"
+    if len(artifact) > MAX_ARTIFACT:
+        return f"more than {MAX_ARTIFACT} characters; return a reference"
+    return None
 
 
 async def _in_thread(step: Step, context: StepContext) -> Any:
@@ -112,10 +134,10 @@ async def _in_thread(step: Step, context: StepContext) -> Any:
         made, error = None, None
         try:
             made = step.run(context)
-        except Exception as raised:  # noqa: BLE001 - it is told to whoever waits
-            error = raised
-        except BaseException as raised:  # noqa: BLE001 - SystemExit of a step is not the worker's
-            error = RuntimeError(type(raised).__name__)
+        except BaseException as raised:  # noqa: BLE001 - it is told to whoever waits
+            # SystemExit of a step is not the worker's, and a future refuses StopIteration.
+            told = isinstance(raised, Exception) and not isinstance(raised, StopIteration)
+            error = raised if told else RuntimeError(type(raised).__name__)
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, made, error)
 

@@ -119,17 +119,24 @@ class Stepping:
         )
         working = asyncio.create_task(execute(step, context, seconds=seconds))
         stopped = asyncio.create_task(held.stopped.wait())
+        both = {working, stopped}
         try:
-            await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(both, timeout=seconds + GRACE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
                 await asyncio.wait({working}, timeout=GRACE_SECONDS)
-            if not working.done() or working.cancelled():
-                return Stopped() if held.stopped.is_set() else Failed(code="STEP_RAISED", message="cancelled")
-            return working.result()
+            if working.done() and not working.cancelled():
+                return working.result()
+            if held.stopped.is_set():
+                return Stopped()
+            if working.cancelled():
+                return Failed(code="STEP_RAISED", message="cancelled")
+            held.stop.stop("the step took too long")
+            return Failed(code="STEP_TIMEOUT", message=f"step {step.name} took too long and does not stop")
         finally:
-            for task in (working, stopped):
+            for task in both:
                 task.cancel()
-            await asyncio.gather(working, stopped, return_exceptions=True)
+            # One that does not let itself be cancelled is left behind, as a thread is.
+            await asyncio.wait(both, timeout=GRACE_SECONDS)
 
     async def _fail(self, held: Held, ending: Failed) -> None:
         run = held.run

@@ -8,6 +8,7 @@ queue's own doing: its redrive policy.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -57,7 +58,8 @@ class SqsQueue:
         with mapped(f"send a message to {self._name}"):
             await self._client.send_message(
                 QueueUrl=url,
-                MessageBody=msgspec.json.encode(envelope).decode(),
+                # In ASCII: SQS refuses some characters of Unicode, and names of dropped files may have them.
+                MessageBody=json.dumps(msgspec.to_builtins(envelope), separators=(",", ":")),
                 DelaySeconds=_whole(delay_seconds, MAX_DELAY_SECONDS),
                 MessageAttributes={_SEND_NO: {"DataType": "Number", "StringValue": str(send_no)}},
                 **group,

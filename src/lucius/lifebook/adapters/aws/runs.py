@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import structlog
+
 from lucius.errors import Broken, Unavailable
 from lucius.lifebook.adapters.aws import ids
 from lucius.lifebook.adapters.aws.faults import CODE
@@ -32,6 +34,7 @@ from lucius.lifebook.ports.store import Created, RunConflictError, RunPage
 TRIES = 8
 """A creation meets at most: no wallet, a key whose run has gone, somebody who was quicker."""
 _JOB, _UNIQUE, _WALLET = range(3)
+_log = structlog.get_logger("lucius.lifebook")
 
 
 class DynamoRuns:
@@ -109,7 +112,13 @@ class DynamoRuns:
 
     async def due(self, now: int, limit: int) -> Sequence[Run]:
         """See `RunStore`."""
-        return [run_of(item) for item in await due_items(self._table, "run", now, limit)]
+        found = []
+        for item in await due_items(self._table, "run", now, limit):
+            try:
+                found.append(run_of(item))
+            except Broken as error:  # it must not hold up the others
+                _log.error("a run that is due cannot be read", reason=error.message)
+        return found
 
     async def wallet(self, workspace_id: str) -> Wallet | None:
         """See `RunStore`."""

@@ -9,8 +9,10 @@ from lucius.lifebook.adapters.aws import ids
 from lucius.lifebook.adapters.aws.names import KEY
 from lucius.lifebook.adapters.aws.table import WRITE_ID, Action, ConditionError, Table, put, update
 from lucius.lifebook.adapters.aws.values import Item
-from lucius.lifebook.core.wallet import Settlement, Wallet, hundredths_of, shown
+from lucius.lifebook.core.wallet import PER_CREDIT, Settlement, Wallet, hundredths_of, shown
 from lucius.lifebook.item import credits_of
+
+_AMOUNTS = ("available", "reserved", "spent", "deposited")
 
 
 class Wallets:
@@ -104,10 +106,12 @@ def settling(settlement: Settlement) -> Action | None:
 
 def wallet_of(item: Item) -> Wallet:
     """The wallet of an item."""
+    # Without the bound of a single amount: sums may be larger.
+    available, reserved, spent, deposited = (int(item[name] * PER_CREDIT) for name in _AMOUNTS)
     return Wallet(
         workspace_id=str(item["workspace_id"]),
-        available=hundredths_of(item["available"]),
-        reserved=hundredths_of(item["reserved"]),
-        spent=hundredths_of(item["spent"]),
-        deposited=hundredths_of(item["deposited"]),
+        available=available,
+        reserved=reserved,
+        spent=spent,
+        deposited=deposited,
     )

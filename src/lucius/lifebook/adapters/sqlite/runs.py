@@ -10,7 +10,9 @@ from typing import Any, Final
 
 import apsw
 import msgspec
+import structlog
 
+from lucius.errors import Broken
 from lucius.lifebook.adapters.sqlite import wallets
 from lucius.lifebook.adapters.sqlite.cursors import cursor_of, place_of
 from lucius.lifebook.adapters.sqlite.file import LifebookFile
@@ -44,9 +46,10 @@ _FORGET: Final = (
     " (SELECT id FROM runs WHERE ttl_at IS NOT NULL AND ttl_at <= ? ORDER BY ttl_at LIMIT ?)"
 )
 _encode = msgspec.json.encode
-_run = msgspec.json.Decoder(Run).decode
+_decode = msgspec.json.Decoder(Run).decode
 _summary = msgspec.json.Decoder(Summary).decode
 _event = msgspec.json.Decoder(RunEvent).decode
+_log = structlog.get_logger("lucius.lifebook")
 
 
 class SqliteRuns:
@@ -116,7 +119,13 @@ class SqliteRuns:
     async def due(self, now: int, limit: int) -> Sequence[Run]:
         """Open runs with `due_at <= now`, most overdue first."""
         query = "SELECT body FROM runs WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?"
-        return [_run(body) for body in await self._bodies(query, now, limit)]
+        found = []
+        for body in await self._bodies(query, now, limit):
+            try:
+                found.append(_run(body))
+            except Broken as error:  # it must not hold up the others
+                _log.error("a run that is due cannot be read", reason=error.message)
+        return found
 
     async def wallet(self, workspace_id: str) -> Wallet | None:
         """The credits of a workspace."""
@@ -168,3 +177,10 @@ class SqliteRuns:
         return await self._file.read(
             lambda connection: [body for (body,) in connection.execute(query, values)]
         )
+
+
+def _run(body: bytes) -> Run:
+    try:
+        return _decode(body)
+    except msgspec.DecodeError as error:
+        raise Broken(f"A run cannot be read: {error}; ask `lucius verify`", code="BROKEN_RUN") from error
