@@ -79,7 +79,7 @@ CREATION = (
 MESSAGES = (
     plant(
         "F1", "an overdue run is noted, and not sent again", SWEEPER,
-        "                await self._create.send(changed.run)\n", "",
+        "await self._create.send(changed.run)", "pass",
     ),
     plant(
         "B7", "an overdue run is sent again with every sweep", DECIDE,
