@@ -75,6 +75,16 @@ def test_a_look_that_changes_nothing_says_nothing() -> None:
     assert told(once) == told(once, once)
 
 
+def test_a_step_that_cost_less_than_planned_is_told_with_what_it_cost() -> None:
+    """The credits of a step are those it spent; of steps seen together, where that is not known, the most."""
+    one = run_at("running", 1)
+    assert told(one, run_at("running", 2, credits_spent=1.3))[-1].endswith("extract: done (0.30 credits)")
+    assert [
+        words.rpartition(": ")[2] for words in told(one, run_at("running", 3, credits_spent=1.3))[-2:]
+    ] == ["done (at most 1.00 credits)"] * 2
+    assert told(run_at("running", 1, credits_spent=0.2))[-1].endswith("collect: done (0.20 credits)")
+
+
 def test_a_failure_and_its_resume_are_told_with_the_steps_that_stay() -> None:
     """After a failure that was seen, the next attempt names where it goes on and what is not run again."""
     said = told(run_at("running", 2), run_at("failed", 2, **FAILED), run_at("running", 2, attempts=2))

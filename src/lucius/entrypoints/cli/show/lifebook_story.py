@@ -72,9 +72,14 @@ def _progress(before: Run, run: Run) -> list[Said]:
 
 def _done(before: Run, run: Run) -> list[Said]:
     said: list[Said] = []
+    steps = run.steps[before.step_cursor : run.step_cursor]
+    spent = round(run.credits_spent - before.credits_spent, 2)
+    exact = spent == round(sum(step.credits for step in steps), 2)  # each has cost what was planned for it
     for index in range(before.step_cursor, run.step_cursor):
         where = f"step {index + 1} of {run.steps_total}"
         cost = credits_of(run.steps[index].credits) if index < len(run.steps) else "?"
+        if not exact:
+            cost = credits_of(spent) if run.step_cursor - before.step_cursor == 1 else f"at most {cost}"
         said.append((f"{where}, {run.step_name(index)}: done ({cost} credits)", "green"))
     return said
 
@@ -120,4 +125,4 @@ def _since(run: Run, at: str | None = None) -> str:
 
 def _unbegun(run: Run) -> Run:
     """The run as it was when it was made: what a first look is compared with."""
-    return replace(run, status="pending", attempts=0, step_cursor=0)
+    return replace(run, status="pending", attempts=0, step_cursor=0, credits_spent=0)
