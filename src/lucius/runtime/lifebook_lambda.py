@@ -17,7 +17,7 @@ import structlog
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
 from lucius.errors import LuciusError
-from lucius.lifebook.ports.queue import Delivery
+from lucius.lifebook.adapters.aws.queue import delivery_of
 from lucius.lifebook.triggers.s3_drop import on_drop
 from lucius.lifebook.worker.lines import about_message
 from lucius.runtime import nature
@@ -76,6 +76,7 @@ def _lifebook() -> Lifebook:
 def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """One batch of messages of the queue."""
     with _traced():
+        _lifebook()  # what cannot even start fails the call, so that the alarm on errors hears of it
         answer = process_partial_response(
             event=event,
             record_handler=_one,
@@ -102,7 +103,7 @@ def _one(record: SQSRecord, lambda_context: LambdaContext) -> None:
     def time_left() -> float:
         return lambda_context.get_remaining_time_in_millis() / 1000
 
-    delivery = _delivery(record)
+    delivery = delivery_of(_received(record))
     with about_message(delivery):
         try:
             done = _runner().run(_lifebook().worker.handle(delivery, time_left=time_left))
@@ -114,16 +115,16 @@ def _one(record: SQSRecord, lambda_context: LambdaContext) -> None:
         raise ComesBackError(record.message_id)
 
 
-def _delivery(record: SQSRecord) -> Delivery:
-    number = record.message_attributes["send_no"]  # None if there is none
-    return Delivery(
-        message_id=record.message_id,
-        receipt=record.receipt_handle,
-        body=record.body.encode(),
-        receives=int(record.attributes.approximate_receive_count),
-        send_no=int(number.string_value) if number is not None and number.string_value else None,
-        sent_at=int(record.attributes.sent_timestamp),
-    )
+def _received(record: SQSRecord) -> dict[str, Any]:
+    """The message as a receive would have brought it: the event has other names for the same."""
+    told = record.raw_event.get("messageAttributes") or {}
+    return {
+        "MessageId": record.message_id,
+        "ReceiptHandle": record.receipt_handle,
+        "Body": record.body,
+        "Attributes": record.raw_event.get("attributes") or {},
+        "MessageAttributes": {name: {"StringValue": one.get("stringValue")} for name, one in told.items()},
+    }
 
 
 async def _rounds(lifebook: Lifebook) -> dict[str, Any]:

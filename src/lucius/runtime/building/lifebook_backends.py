@@ -47,9 +47,11 @@ def load_registry(where: str) -> Registry:
     module, _, name = where.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:
+        # Whatever the module does when it is imported is its author's to mend.
         raise Invalid(
-            f"LUCIUS_LIFEBOOK_WORKFLOWS={where} cannot be loaded: {error}; write module:name of a Registry",
+            f"LUCIUS_LIFEBOOK_WORKFLOWS={where} cannot be loaded: {type(error).__name__}: {error}; "
+            "write module:name of a Registry",
             code="BAD_SETTINGS",
         ) from error
     if not isinstance(found, Registry):
