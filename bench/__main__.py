@@ -14,7 +14,18 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from bench import attempts, growth, latency, memory, services, starting, submits, temporal, throughput
+from bench import (
+    attempts,
+    growth,
+    latency,
+    lifebook,
+    memory,
+    services,
+    starting,
+    submits,
+    temporal,
+    throughput,
+)
 from bench.figures import Figure, Outcome, Run
 from bench.show import show
 from lucius import __version__
@@ -25,6 +36,7 @@ PARTS = {
     "latency": latency.measure,
     "services": services.measure,
     "attempts": attempts.measure,
+    "lifebook": lifebook.measure,
     "starting": starting.measure,
     "temporal": temporal.measure,
     "memory": memory.measure,
