@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FILE, EVENTS = "lifebook.db", "lifebook-events.jsonl"
 LONG_POLL_SECONDS = 5.0
-"""A stop lets receives end by themselves: a message on its way to somebody who hung up is hidden for a lease."""
+"""A stop lets receives end by themselves: a message lent to somebody who hung up is hidden for a lease."""
 
 
 class Backend(msgspec.Struct, frozen=True, kw_only=True):
