@@ -148,9 +148,9 @@ data "aws_iam_policy_document" "api" {
   }
 
   statement {
-    sid       = "Lists"
+    sid       = "Lists" # of a workspace; and what is overdue, for /metrics
     actions   = ["dynamodb:Query"]
-    resources = ["${aws_dynamodb_table.jobs.arn}/index/workspace_created_at"]
+    resources = ["${aws_dynamodb_table.jobs.arn}/index/workspace_created_at", "${aws_dynamodb_table.jobs.arn}/index/sweep_due_at"]
   }
 
   statement {

@@ -33,6 +33,11 @@ output "worker_function_name" {
   value       = aws_lambda_function.worker.function_name
 }
 
+output "worker_role_name" {
+  description = "The role that steps act in; attach what they need beyond Lucius."
+  value       = aws_iam_role.worker.name
+}
+
 output "duties_function_name" {
   description = "The function that looks after runs every minute."
   value       = aws_lambda_function.duties.function_name

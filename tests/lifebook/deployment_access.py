@@ -27,7 +27,7 @@ GRANTS: dict[str, set[tuple[str, str]]] = {
     "drops": _RECORDS | _WAKE | {("sns:Publish", ALERTS)},
     "api": _RECORDS
     | {("dynamodb:BatchGetItem", TABLE), ("dynamodb:DeleteItem", TABLE)}
-    | {("dynamodb:Query", f"{TABLE}/index/{names.WORKSPACE_INDEX}")}
+    | {("dynamodb:Query", f"{TABLE}/index/{names.WORKSPACE_INDEX}"), _SWEEP}
     | _WAKE
     | _LETTERS
     | _DEPTHS,
