@@ -51,7 +51,7 @@ SAID = {
     "pending": ("not known to be in the queue", "sends another message after 2026-"),
     "queued": ("waits in the queue", "begin with step 1 of 3 (step-1)"),
     "running": ("worker-1 runs step 2 of 3 (step-2)", "attempt 1 of 5", "holds the run until 2026-"),
-    "handed on": ("ran out of time", "goes on with step 2 of 3 (step-2)", "attempt 1 of 5"),
+    "handed on": ("stopped or ran out of time", "goes on with step 2 of 3 (step-2)", "attempt 1 of 5"),
     "failed": ("Attempt 1 of 5 failed in step 2 of 3 (step-2) with STEP_FAILED", "at 2026-"),
     "dead": ("failed for good in step 2 of 3 (step-2)", "dead letters", "stays until 2026-"),
     "canceled": ("canceled before step 2 of 3 (step-2)", "1.50 of 6.50 credits", "stays until 2026-"),

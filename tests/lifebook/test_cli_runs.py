@@ -112,7 +112,8 @@ def test_a_running_run_is_canceled_and_retried(lifebook: Program) -> None:
     made = lifebook.json("run", "lasting", "--no-wait", "--workspace", "stop")
     job = made["job_id"]
     await_that(lambda: lifebook.json("show", job)["step_cursor"] == 1, "the second step", within=20)
-    assert "holds the run until" in lifebook("show", job).out
+    assert lifebook("show", job).out.count("holds the run until") == 1
+    assert "lucius lifebook show ID" in lifebook("retry", job, code=1).err
     waited = lifebook("watch", job, "--timeout", "0.05", code=4)
     assert f"lucius lifebook watch {job}" in waited.out
     assert "⊘ canceled" in lifebook("cancel", job, "--reason", "not needed").out
@@ -136,6 +137,11 @@ def test_credits_are_added_once_for_each_id(lifebook: Program) -> None:
     assert "bill-1 brought 12.50 credits" in lifebook("deposit", "payer", "13", "--id", "bill-1", code=1).err
     poor = lifebook("run", "costly", "--workspace", "payer", code=1)
     assert "`lucius lifebook deposit W CREDITS` adds some." in poor.err
+
+
+def test_a_server_says_at_its_start_who_executes_runs(server: Server) -> None:
+    """Whoever starts Lucius sees that it serves runs, where they lie, and how many go on at once."""
+    assert "  runs      in lifebook.db, 4 at once" in server.said()
 
 
 def test_what_can_be_run_is_listed(lifebook: Program) -> None:

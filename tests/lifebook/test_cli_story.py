@@ -105,7 +105,7 @@ def test_a_failure_between_two_looks_is_told_without_guessing_where() -> None:
 
 def test_a_run_that_was_handed_on_stays_in_its_attempt() -> None:
     """A worker out of time is no failure, and the story says so."""
-    assert "handed the run on" in told(run_at("running", 2), run_at("queued", 2))[-1]
+    assert "the run is handed on" in told(run_at("running", 2), run_at("queued", 2))[-1]
 
 
 @pytest.mark.parametrize(

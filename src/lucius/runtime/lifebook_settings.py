@@ -45,7 +45,7 @@ class LifebookSettings(BaseModel):
     lifebook_endpoint: str | None = Field(default=None, pattern=r"^https?://[^\s]+$")
     """Where AWS is, if it is not AWS: a double on this machine."""
     lifebook_event_bus: str | None = None
-    """The EventBridge bus for `workflow_run_completed`; None: a file, or the log where there is no disk."""
+    """The EventBridge bus for `workflow_run_completed`; None: a file, with the backend aws the log alone."""
 
     @field_validator("lifebook_backoff_seconds")
     @classmethod

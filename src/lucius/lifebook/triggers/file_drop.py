@@ -154,4 +154,4 @@ def _words(error: Exception) -> str:
 
 def _tell(path: tuple[str, ...], reason: str, counts: Counter[str]) -> None:
     counts["refused"] += 1
-    _log.warning("a dropped file was refused", path=repr(path), reason=reason)
+    _log.warning("a dropped file was refused", path=repr("/".join(path)), reason=reason)

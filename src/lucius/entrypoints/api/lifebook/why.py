@@ -23,8 +23,9 @@ def _pending(run: Run, _now: int) -> str:
 def _queued(run: Run, _now: int) -> str:
     if run.continued:
         return (
-            f"A worker ran out of time and handed the run on; another one goes on with {_step(run)}, still "
-            f"in attempt {run.attempts} of {run.max_attempts}. If nobody takes its message, {_again(run)}."
+            f"A worker stopped or ran out of time and handed the run on; another one goes on with "
+            f"{_step(run)}, still in attempt {run.attempts} of {run.max_attempts}. "
+            f"If nobody takes its message, {_again(run)}."
         )
     return (
         f"Its message waits in the queue for a worker, who will begin with {_step(run)}. "

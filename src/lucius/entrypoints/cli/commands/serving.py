@@ -177,6 +177,7 @@ def _announce(lucius: Any, url: str) -> None:
         f"  data      {where}",
         f"  engine    {_engine(lucius)}",
         f"  services  {_SERVICES[settings.services]}{f'; for real ones {REMEDY}' if pretended else ''}",
+        f"  runs      {_runs(settings)}",
         f"  files     {settings.files_root or 'file: references are refused'}",
         f"  try       {_TRY.get(settings.services, 'lucius submit report.pdf --wait')}{_elsewhere(url)}",
     ]
@@ -184,6 +185,17 @@ def _announce(lucius: Any, url: str) -> None:
         lines.insert(1, "  access    open: anybody on this machine (lucius keys create)")
     sys.stderr.write("\n".join(lines) + "\n")
     sys.stderr.flush()
+
+
+def _runs(settings: Settings) -> str:
+    if settings.lifebook_backend == "off":
+        return "off: LUCIUS_LIFEBOOK_BACKEND"
+    place = settings.lifebook_table
+    if settings.lifebook_backend == "sqlite":
+        place = "memory" if settings.in_memory else "lifebook.db"
+    if settings.lifebook_concurrency == 0:
+        return f"in {place}; nothing here executes them: lucius lifebook worker"
+    return f"in {place}, {settings.lifebook_concurrency} at once: lucius lifebook workflows"
 
 
 def _engine(lucius: Any) -> str:

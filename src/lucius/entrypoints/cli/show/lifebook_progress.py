@@ -44,7 +44,7 @@ class RunProgress:
 
     def __rich__(self) -> RenderableType:
         now = self._now + int((self._tick() - self._began) * 1000)
-        parts: list[RenderableType] = [drawing(self._run, now)]
+        parts: list[RenderableType] = [drawing(self._run, now), *_waits(self._run, now)]
         if self._trouble:
             parts.append(Text(f"  {self._trouble} Connecting again.", style="yellow"))
         return Group(*parts)
@@ -52,7 +52,7 @@ class RunProgress:
 
 def drawing(run: Run, now: int) -> RenderableType:
     """The run, how far it is, and its steps."""
-    return Group(heading(run, now), _whole(run), _steps(run, now), *_waits(run, now))
+    return Group(heading(run, now), _whole(run), _steps(run, now))
 
 
 def heading(run: Run, now: int) -> Text:

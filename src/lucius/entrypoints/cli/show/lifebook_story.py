@@ -102,7 +102,9 @@ def _arrived(before: Run, run: Run) -> list[Said]:
         step = f"step {run.step_cursor + 1} of {run.steps_total}, {run.step_name(run.step_cursor)}"
         return [(f"{step}: failed with {run.error}{soon}", "yellow")]
     if run.status == "queued" and before.status == "running":
-        return [("the worker ran out of time and handed the run on; it stays in this attempt", "dim")]
+        return [
+            ("the worker stopped or ran out of time; the run is handed on and stays in this attempt", "dim")
+        ]
     if run.status == "completed":
         return [(f"completed for {credits_of(run.credits_spent)} credits{_freed(run)}", "bold green")]
     if run.status == "dead":
