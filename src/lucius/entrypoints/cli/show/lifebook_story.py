@@ -78,7 +78,7 @@ def _done(before: Run, run: Run) -> list[Said]:
     for index in range(before.step_cursor, run.step_cursor):
         where = f"step {index + 1} of {run.steps_total}"
         cost = credits_of(run.steps[index].credits) if index < len(run.steps) else "?"
-        if not exact:
+        if not exact and cost != credits_of(0):
             cost = credits_of(spent) if run.step_cursor - before.step_cursor == 1 else f"at most {cost}"
         said.append((f"{where}, {run.step_name(index)}: done ({cost} credits)", "green"))
     return said
