@@ -107,6 +107,11 @@ class Hurried:
         self._life, self._hurry = life, hurry
         self.drain, self.abort = life.worker.drain, life.worker.abort
 
+    @property
+    def hindered(self) -> bool:
+        """Whether the store was away."""
+        return self._life.worker.hindered
+
     async def handle(self, delivery: Delivery) -> bool:
         """One delivery."""
         return await self._life.handle(delivery, self._hurry)

@@ -27,6 +27,15 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     lock_patience: int = 60_000
     """How long after the end of a lock, or of a backoff, its message may take to come back."""
 
+    outage: tuple[int, ...] = (5_000, 20_000, 60_000, 300_000, 1_800_000)
+    """How long a message is put off at least while the store is away, by its receives. They are few: with
+    waits as short as a backoff may be, runs would be dead that nobody ever tried."""
+
+    def put_off(self, receives: int) -> int:
+        """How long a message that was received so often waits for the store to come back."""
+        least = self.outage[min(max(receives, 1), len(self.outage)) - 1] if self.outage else 0
+        return max(least, self.wait(receives, 0.5))
+
     def wait(self, failures: int, spread: float) -> int:
         """How long to wait after so many failures; `spread` in [0, 1)."""
         base = self.backoff[min(max(failures, 1), len(self.backoff)) - 1] if self.backoff else 0

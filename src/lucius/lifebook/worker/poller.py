@@ -41,7 +41,7 @@ class Poller:
         self._sleep = sleep
         self._concurrency = concurrency
         self._wait = wait_seconds
-        self._stopping = False
+        self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
         self.busy = 0
         """Runs in hand."""
@@ -58,7 +58,7 @@ class Poller:
 
     async def stop(self, patience: float) -> None:
         """Take nothing more; finish the steps in flight, or stop them when `patience` seconds are over."""
-        self._stopping = True
+        self._stopping.set()
         self._worker.drain()
         try:
             async with asyncio.timeout(patience):
@@ -69,18 +69,32 @@ class Poller:
 
     async def _loop(self) -> None:
         pause = 0.0
-        while not self._stopping:
+        while not self._stopping.is_set():
             try:
                 found = await self._queue.receive(1, wait_seconds=self._wait, hidden_seconds=self._hidden)
             except Unavailable as error:
-                pause = min(max(pause * 2, 0.5), LONGEST_PAUSE)
+                pause = _longer(pause)
                 _log.warning("queue away", code=error.code, reason=error.message, seconds=pause)
-                await self._sleep(pause)
+                await self._rest(pause)
                 continue
-            pause = 0.0
             for delivery in found:
                 with about_message(delivery):
                     await self._one(delivery)
+            if self._worker.hindered and found:
+                pause = _longer(pause)
+                await self._rest(pause)
+            elif not self._worker.hindered:
+                pause = 0.0
+
+    async def _rest(self, seconds: float) -> None:
+        """So long, or until we stop."""
+        waits = {asyncio.ensure_future(self._sleep(seconds)), asyncio.ensure_future(self._stopping.wait())}
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
 
     async def _one(self, delivery: Delivery) -> None:
         self.busy += 1
@@ -95,3 +109,7 @@ class Poller:
             _log.error("message not judged", message_id=delivery.message_id, exc_info=error)
         finally:
             self.busy -= 1
+
+
+def _longer(pause: float) -> float:
+    return min(max(pause * 2, 0.5), LONGEST_PAUSE)

@@ -64,6 +64,8 @@ class Worker:
         self._new_id = new_id
         self._watch = watch
         self._stepping = Stepping(queue, registry, spread=spread, watch=watch)
+        self.hindered = False
+        """Whether the store was away for the message that was seen last: better take no more of them."""
 
     def drain(self) -> None:
         """Hand every run on before its next step."""
@@ -78,12 +80,15 @@ class Worker:
         """Whether the message is done with; if not, it is hidden until it should come back."""
         with about_message(delivery):
             try:
-                return await self._judge(delivery, time_left)
+                done = await self._judge(delivery, time_left)
             except Unavailable as error:
                 # Each receive counts: an outage is waited out with growing patience, not with receives.
-                wait = self._policy.wait(delivery.receives, 0.5)
+                self.hindered = True
+                wait = self._policy.put_off(delivery.receives)
                 _log.warning("put off", code=error.code, reason=error.message, seconds=wait / 1000)
                 return await self._again(delivery, wait)
+            self.hindered = False
+            return done
 
     async def _judge(self, delivery: Delivery, time_left: TimeLeft) -> bool:
         envelope = read_envelope(delivery.body)

@@ -60,6 +60,11 @@ class Hand:
         self._plan = plan
         self.drain, self.abort = life.worker.drain, life.worker.abort
 
+    @property
+    def hindered(self) -> bool:
+        """Whether the store was away."""
+        return self._life.worker.hindered
+
     async def handle(self, delivery: Delivery) -> bool:
         """One delivery."""
         return await self._life.handle(delivery, None if self._plan.healed else self._plan.hurry)

@@ -18,6 +18,7 @@ POLICY = Policy(
     backoff=(1_000, 2_000, 4_000, 8_000),
     lease=6_000,
     retention_seconds=12,
+    outage=(),
     send_patience=2_000,
     queue_patience=40_000,
     lock_patience=3_000,
