@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable
+from typing import NoReturn
 
 import pytest
 
@@ -13,7 +16,8 @@ from lucius.lifebook.observed import ObservedQueue, ObservedRuns
 from lucius.lifebook.ports.queue import MAX_RECEIVES, RunQueue
 from lucius.lifebook.ports.store import RunStore
 from lucius.lifebook.workflows import PoisonError, StepContext, StepError
-from lucius.telemetry.lifebook import RunWatch
+from lucius.telemetry.catalogue import LIFEBOOK_UP
+from lucius.telemetry.lifebook import PATIENCE, RunWatch, lifebook_gauges
 from lucius.telemetry.lifebook_counts import CODES, WORKFLOWS
 from lucius.telemetry.metrics import Metrics
 from lucius.telemetry.traces import NoTraces
@@ -196,3 +200,20 @@ async def test_what_waits_is_read_at_each_scrape() -> None:
         counted = await here.counted()
         assert counted["up"] == 0
         assert "overdue_seconds" not in counted
+
+
+async def test_a_store_that_does_not_answer_is_not_up() -> None:
+    """Silence is told before the scrape gives up on it: an alert on 0 must not miss a file that is locked."""
+
+    async def silent(*_asked: object) -> NoReturn:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with watched() as here:
+        store, queue, dead = here.world.store, here.world.queue, here.world.dead
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(store, "due", silent)
+            read = lifebook_gauges(store, queue, dead, clock=here.world.time.clock, patience=0.01)()
+            assert isinstance(read, Awaitable)
+            assert await read == {LIFEBOOK_UP: 0}
+    assert inspect.signature(Metrics).parameters["patience"].default > PATIENCE

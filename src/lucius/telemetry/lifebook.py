@@ -5,6 +5,7 @@ It neither raises nor waits. What it tells is bounded: names of workflows, statu
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
@@ -63,13 +64,25 @@ class RunWatch:
             yield told
 
 
-def lifebook_gauges(store: RunStore, queue: RunQueue, dead: RunQueue, *, clock: Callable[[], int]) -> Source:
-    """What waits, asked at each scrape; while store or queue are away, that alone."""
+PATIENCE = 1.5
+"""Seconds; less than a scrape has, so that silence is told as what it is and does not hide the number."""
+
+
+def lifebook_gauges(
+    store: RunStore,
+    queue: RunQueue,
+    dead: RunQueue,
+    *,
+    clock: Callable[[], int],
+    patience: float = PATIENCE,
+) -> Source:
+    """What waits, asked at each scrape; while store or queue are away or silent, that alone."""
 
     async def read() -> Readings:
         try:
-            work, letters, overdue = await queue.depth(), await dead.depth(), await store.due(clock(), 1)
-        except Unavailable:
+            async with asyncio.timeout(patience):
+                work, letters, overdue = await queue.depth(), await dead.depth(), await store.due(clock(), 1)
+        except (Unavailable, TimeoutError):
             return {c.LIFEBOOK_UP: 0}
         late = max((clock() - (run.due_at or 0)) / 1000 for run in overdue) if overdue else 0.0
         return {
