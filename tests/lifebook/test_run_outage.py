@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
+import apsw
 import pytest
 
+from lucius.errors import Broken, Unavailable
+from lucius.lifebook.adapters.sqlite import LifebookFile
 from lucius.lifebook.core.policy import Policy
 from lucius.lifebook.core.states import Status
 from lucius.lifebook.worker.poller import Poller
 from lucius.lifebook.workflows import StepContext
-from tests.lifebook.world import World, opened
+from tests.lifebook.world import VirtualTime, World, opened
 
 HASTY = Policy(backoff=(0,))
 
@@ -64,3 +68,40 @@ async def test_a_poller_takes_nothing_while_the_store_is_away(world: World) -> N
         await resting.wait()
         assert (await world.queue.depth()).visible == 4
         await poller.stop(5)
+
+
+class Failing:
+    """A connection whose disk fails at the next commit."""
+
+    def __init__(self, inner: apsw.Connection) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def execute(self, statement: str, *given: Any) -> Any:
+        """All but a commit."""
+        if statement == "COMMIT":
+            raise apsw.IOError("disk I/O error")
+        return self._inner.execute(statement, *given)
+
+
+async def test_a_failed_disk_ends_the_poller() -> None:
+    """Nothing helps but another start: who waited for it in the same process would wait for ever."""
+    time = VirtualTime()
+    file = LifebookFile(":memory:", clock=time.clock)
+    world = World(file, time, HASTY)
+    world.workflow(quick)
+    run = await world.created()
+    whole = file._connection
+    file._connection = Failing(whole)  # type: ignore[assignment]
+    with pytest.raises(Unavailable, match="disk I/O error"):
+        await world.created()
+    file._connection = whole
+    with pytest.raises(Broken, match="start this process again"):
+        await world.run(run.job_id)
+    poller = Poller(world.worker(), world.queue, policy=HASTY, sleep=time.sleep, concurrency=2)
+    with pytest.raises(ExceptionGroup) as ended:
+        await asyncio.wait_for(poller.run(), 10)
+    assert ended.group_contains(Broken)
+    await file.close()

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from lucius import disk
-from lucius.errors import Unavailable
+from lucius.errors import Broken, Unavailable
 from lucius.lifebook.adapters.sqlite import LifebookFile, SqliteRuns, SqliteTriggers, schema
 from lucius.lifebook.core.wallet import InsufficientCreditsError
 from lucius.testing.lifebook.runs import new_run
@@ -157,12 +157,12 @@ async def test_a_broken_disk_ends_the_file(tmp_path: Path) -> None:
         file = once_more()
         file._connection = _FailingDisk(file._connection)  # type: ignore[assignment]
         store = SqliteRuns(file)
-        for _ in range(2):
-            with pytest.raises(Unavailable) as refusal:
-                await store.create(run, opening=1000)
-            assert refusal.value.code == "LIFEBOOK_UNAVAILABLE"
-        with pytest.raises(Unavailable):
-            await store.get(run.job_id)
+        with pytest.raises(Unavailable) as refusal:
+            await store.create(run, opening=1000)
+        assert refusal.value.code == "LIFEBOOK_UNAVAILABLE"
+        for ask in (store.create(run, opening=1000), store.get(run.job_id)):
+            with pytest.raises(Broken, match="start this process again"):
+                await ask
         again = SqliteRuns(once_more())
         assert await again.get(run.job_id) is None
         assert (await again.create(run, opening=1000)).fresh

@@ -4,7 +4,7 @@ Whoever asks while a transaction is under way is part of the next one: all of th
 disk. Each has a savepoint of its own, so that a refusal takes back its own writes and nobody else's. When the
 disk or SQLite fails, the whole transaction is undone and everybody in it hears `Unavailable`. After a commit
 that failed while writing nobody knows what the disk has: the file is not touched again until it is opened
-anew.
+anew, and whoever asks hears `Broken`, which ends pollers and with them the process, to be started again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 import apsw
 
-from lucius.errors import Unavailable
+from lucius.errors import Broken, LuciusError, Unavailable
 from lucius.lifebook.adapters.sqlite import schema
 
 T = TypeVar("T")
@@ -54,6 +54,8 @@ class LifebookFile:
         self._busy: asyncio.Future[None] | None = None
         self._over: str | None = None
         """Why the file is not touched any more."""
+        self._failed = False
+        """Whether that is the disk's fault."""
         self._synchronous = True
         self._bells: dict[str, asyncio.Event] = {}
 
@@ -168,10 +170,12 @@ class LifebookFile:
             self._connection.execute("COMMIT")
         except apsw.IOError as error:
             self._over = f"the disk failed while it was written ({error}); start this process again"
+            self._failed = True
             raise
 
-    def _refusal(self, why: str) -> Unavailable:
-        return Unavailable(f"The lifebook file {self.path} is not in use: {why}", code="LIFEBOOK_UNAVAILABLE")
+    def _refusal(self, why: str) -> LuciusError:
+        text = f"The lifebook file {self.path} is not in use: {why}"
+        return Broken(text, code="LIFEBOOK_FAILED") if self._failed else Unavailable(text, code=schema.CODE)
 
     def _let_go(self) -> None:
         self._thread.shutdown()

@@ -17,6 +17,7 @@ from lucius.errors import Unavailable
 
 MEMORY: Final = ":memory:"
 VERSION: Final = 1
+CODE: Final = "LIFEBOOK_UNAVAILABLE"
 _LOOK_MS: Final = 2
 _LOOKS: Final = 5000 // _LOOK_MS
 """How often we look whether another process has let go of the file: for five seconds."""
@@ -94,7 +95,7 @@ def unavailable(path: str, error: BaseException) -> Unavailable:
     return Unavailable(
         f"The lifebook file {path} is locked, full or unreadable ({type(error).__name__}: {error}); "
         "nothing was changed, try again later",
-        code="LIFEBOOK_UNAVAILABLE",
+        code=CODE,
     )
 
 
