@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from lucius.lifebook.core.events import CANCELED, COMPLETED
 from lucius.lifebook.core.run import Envelope, envelope_of
@@ -296,9 +297,11 @@ async def test_a_run_that_kills_workers_is_poison(world: World) -> None:
         vanishing.cancel()
         await asyncio.gather(vanishing, return_exceptions=True)
         world.time.advance(66)
-    await world.until_quiet()
+    with capture_logs() as lines:
+        await world.until_quiet()
     dead = await world.run(run.job_id)
     assert (dead.status, dead.attempts, dead.last_error_code) == (Status.DEAD, 3, "POISON")
+    assert [line["code"] for line in lines if line["event"] == "workers lost"] == ["POISON"]
     await world.balanced()
 
 

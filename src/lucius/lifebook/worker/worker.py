@@ -102,7 +102,8 @@ class Worker:
         taken = await self._take(run, token)
         if taken.refused is not None:
             return await self._not_now(delivery, taken.run, taken.refused)
-        if taken.run.terminal:
+        if taken.run.terminal:  # nobody else tells: those who were lost in it cannot
+            _log.warning("workers lost", code=taken.run.last_error_code, reason=taken.run.last_error_message)
             return await self._ended(delivery, taken.run)
         held = Held(
             taken.run, token, self._changes,
