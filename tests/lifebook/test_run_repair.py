@@ -205,3 +205,14 @@ async def test_the_message_is_the_contracts(world: World) -> None:
         ).encode()
     )
     assert envelope_of(run).attempt == 1
+
+
+async def test_a_letter_is_found_among_very_many(world: World) -> None:
+    """A run is redriven, and its letter goes, however many others lie before it."""
+    run = await world.created()
+    for _ in range(1_100):
+        await world.dead.send(envelope_of(run), send_no=1)
+    other = await world.created()
+    await world.dead.send(envelope_of(other), send_no=1)
+    assert await world.letters.discard(other.job_id) == 1
+    assert (await world.dead.depth()).visible == 1_100

@@ -11,7 +11,7 @@ Looking takes messages for a moment and gives them back. What is found there dec
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -29,6 +29,9 @@ from lucius.ports.duties import Report
 LOOKING_SECONDS = 30
 """For how long messages are taken while we look; given back as soon as we have looked."""
 MOST = 1_000
+"""Letters that are shown or judged at once."""
+MOST_SEARCHED = 20_000
+"""Letters that are looked through for one."""
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,8 +59,8 @@ class DeadLetters:
 
     async def list(self, limit: int = 100) -> Sequence[DeadLetter]:
         """What is there, about: a standard queue shows no order."""
-        async with self._taken(min(limit, MOST)) as letters:
-            return letters
+        async with self._deliveries(min(limit, MOST)) as deliveries:
+            return [await self._letter(delivery) for delivery in deliveries]
 
     async def redrive(self, job_id: str, *, user_id: str) -> Created:
         """A new run for a dead one, whose messages then leave the dead letters; raises `NotFound`."""
@@ -70,21 +73,29 @@ class DeadLetters:
 
     async def discard(self, job_id: str) -> int:
         """Delete the dead letters of a run (or the message with that id); how many there were."""
-        gone = 0
-        async with self._taken(MOST) as letters:
-            for letter in letters:
-                if job_id in (letter.delivery.message_id, letter.envelope and letter.envelope.job_id):
-                    await self._dead.delete(letter.delivery)
-                    gone += 1
-        return gone
+
+        def named(delivery: Delivery) -> bool:
+            envelope = read_envelope(delivery.body)
+            return job_id in (delivery.message_id, envelope and envelope.job_id)
+
+        async with self._deliveries(MOST_SEARCHED, enough=named) as deliveries:
+            found = [delivery for delivery in deliveries if named(delivery)]
+            for delivery in found:
+                await self._dead.delete(delivery)
+        return len(found)
 
     async def run_once(self) -> Report:
         """Judge what is there."""
         buried = cleared = 0
-        async with self._taken(MOST) as letters:
+        async with self._deliveries(MOST) as deliveries:
+            letters = [await self._letter(delivery) for delivery in deliveries]
+            newest = _newest(letters)
             for letter in letters:
                 run = letter.run
-                if run is None or (run.status is Status.DEAD and not _doubled(letter, letters)):
+                number = letter.delivery.send_no
+                if run is None or (
+                    run.status is Status.DEAD and (number is None or number == newest[run.job_id])
+                ):
                     continue
                 if run.terminal or is_leftover(run, letter.delivery.send_no):
                     await self._dead.delete(letter.delivery)
@@ -95,8 +106,10 @@ class DeadLetters:
         return Report(duty=self.name, acted=buried + cleared, details={"buried": buried, "cleared": cleared})
 
     @asynccontextmanager
-    async def _taken(self, limit: int) -> AsyncIterator[Sequence[DeadLetter]]:
-        """Up to `limit` messages, given back at the end; deleted ones cannot be given back, which is fine."""
+    async def _deliveries(
+        self, limit: int, *, enough: Callable[[Delivery], bool] = lambda _: False
+    ) -> AsyncIterator[Sequence[Delivery]]:
+        """Up to `limit` messages, or until one is `enough`; given back at the end, but for deleted ones."""
         taken: dict[str, Delivery] = {}
         try:
             while len(taken) < limit:
@@ -105,9 +118,9 @@ class DeadLetters:
                 )
                 new = [delivery for delivery in batch if delivery.message_id not in taken]
                 taken |= {delivery.message_id: delivery for delivery in batch}
-                if not new:
+                if not new or any(map(enough, new)):
                     break
-            yield [await self._letter(delivery) for delivery in taken.values()]
+            yield list(taken.values())
         finally:
             for delivery in taken.values():
                 await self._dead.hide(delivery, 0)
@@ -127,13 +140,11 @@ def _bury(delivery: Delivery) -> Bury:
     return Bury(receives=delivery.receives, send_no=delivery.send_no)
 
 
-def _doubled(letter: DeadLetter, letters: Sequence[DeadLetter]) -> bool:
-    """Whether a newer letter of the same run is there too."""
-    number = letter.delivery.send_no
-    return number is not None and any(
-        other.run is not None
-        and letter.run is not None
-        and other.run.job_id == letter.run.job_id
-        and (other.delivery.send_no or 0) > number
-        for other in letters
-    )
+def _newest(letters: Sequence[DeadLetter]) -> dict[str, int]:
+    """Run -> the highest number among its letters: of a dead run one letter is enough."""
+    newest: dict[str, int] = {}
+    for letter in letters:
+        if letter.run is not None:
+            number = letter.delivery.send_no or 0
+            newest[letter.run.job_id] = max(number, newest.get(letter.run.job_id, 0))
+    return newest
