@@ -29,6 +29,14 @@ def fails(context: StepContext) -> None:
     raise StepError("never", code="NEVER")
 
 
+def dies_once(context: StepContext) -> str:
+    """Takes its whole process along, on the first attempt."""
+    made = note(context)
+    if context.attempt == 1:
+        os._exit(1)
+    return made
+
+
 def _steps(*functions: object) -> tuple[Step, ...]:
     return tuple(Step(f"step-{at + 1}", run, credits=100) for at, run in enumerate(functions))  # type: ignore[arg-type]
 
@@ -38,6 +46,7 @@ registry = Registry(
         Workflow("good", _steps(note, note, note)),
         Workflow("flaky", _steps(note, fails_once, note)),
         Workflow("bad", _steps(note, fails), max_attempts=2),
+        Workflow("deadly", _steps(note, dies_once, note)),
         # 26 s of a limit of 30 are not enough for a second step in the same invocation.
         Workflow("long", tuple(Step(f"step-{n}", note, credits=100, usual_seconds=26) for n in (1, 2, 3))),
     ]

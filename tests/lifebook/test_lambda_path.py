@@ -49,7 +49,7 @@ async def desk(
         "LUCIUS_LIFEBOOK_ENDPOINT": aws.endpoint,
         "LUCIUS_LIFEBOOK_WORKFLOWS": "lambda_flows:registry",
         "LUCIUS_LIFEBOOK_BACKOFF_SECONDS": "1",
-        "LUCIUS_LIFEBOOK_LEASE_SECONDS": "20",
+        "LUCIUS_LIFEBOOK_LEASE_SECONDS": "4",
         "DIARY": str(tmp_path / "diary"),
     }
     with plain(aws, "lambda") as functions, plain(aws, "sqs") as sqs:
@@ -117,6 +117,18 @@ async def test_a_run_goes_on_in_another_invocation(desk: LifebookDesk, tmp_path:
     assert (ended.status, ended.attempts, ended.sends) == (Status.COMPLETED, 1, 3)
     assert tmp_path.joinpath("diary").read_text().split("\n")[:-1] == [
         f"{run.job_id} step-{n} 1" for n in (1, 2, 3)
+    ]
+
+
+async def test_a_lambda_that_dies_in_a_step_is_followed_by_another(
+    desk: LifebookDesk, tmp_path: Path
+) -> None:
+    """The message comes back after the lease; the next invocation goes on with the step in flight."""
+    run = (await desk.create.create(_request("deadly"))).run
+    ended = await _ended(desk, run)
+    assert (ended.status, ended.attempts, ended.credits_spent) == (Status.COMPLETED, 2, 300)
+    assert tmp_path.joinpath("diary").read_text().split("\n")[:-1] == [
+        f"{run.job_id} {rest}" for rest in ("step-1 1", "step-2 1", "step-2 2", "step-3 2")
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import msgspec
+import structlog
 
 from lucius.errors import Invalid
 from lucius.lifebook.ports.queue import RunQueue
@@ -96,6 +97,10 @@ async def _aws(settings: Settings) -> Backend:
 
     bus, table = settings.lifebook_event_bus, settings.lifebook_table
     services = ("dynamodb", "sqs", "events") if bus else ("dynamodb", "sqs")
+    if not bus and settings.lifebook_concurrency:
+        structlog.get_logger("lucius.lifebook").warning(
+            "events of runs go to this log and nowhere else; analytics needs LUCIUS_LIFEBOOK_EVENT_BUS"
+        )
     clients = await connect(
         region=settings.lifebook_region, endpoint=settings.lifebook_endpoint, services=services
     )
