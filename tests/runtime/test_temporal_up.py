@@ -22,6 +22,7 @@ from lucius.testing.temporal import TemporalServer
 
 _numbers = count(1)
 QUICK = {"LUCIUS_DRAIN_SECONDS": "3", "LUCIUS_LOG_STYLE": "json"}
+PARTS = ("process", "ledger", "temporal", "lifebook")
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def _goes_through(server: Server, pages: str) -> None:
     server.start()
     job_id = submitted(server)
     await_that(lambda: state(server, job_id) == "SUCCEEDED", "the job", 60.0)
-    await_that(lambda: parts(server) == (200, dict.fromkeys(("process", "ledger", "temporal"), "ok")), "ok")
+    await_that(lambda: parts(server) == (200, dict.fromkeys(PARTS, "ok")), "ok")
     pids = beside(server)
     assert set(pids) == {"temporal", "temporal-worker"}
     (answering,) = [json.loads(line) for line in server.said().splitlines() if "Temporal answers" in line]

@@ -12,7 +12,7 @@ from tests.docs.pages import ROOT, blocks
 
 SDK = ROOT / "docs" / "sdk.md"
 SERVICES = ROOT / "docs" / "services.md"
-CLIENT = {"AsyncClient", "Call", "Client", "Patience", "admin", "commands", "jobs"}
+CLIENT = {"AsyncClient", "Call", "Client", "Patience", "admin", "commands", "jobs", "lifebook"}
 """The other half of `lucius.sdk`, which has pages of its own."""
 
 
