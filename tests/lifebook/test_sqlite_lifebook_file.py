@@ -46,7 +46,11 @@ async def test_what_is_no_lifebook_file_is_refused(tmp_path: Path, content: byte
         path.write_bytes(content)
     with pytest.raises(Unavailable) as refusal:
         LifebookFile(str(path), clock=Hand())
-    assert refusal.value.code == "LIFEBOOK_UNAVAILABLE"
+    if content is not None:  # trying again does not repair it
+        assert refusal.value.code == "LIFEBOOK_DAMAGED"
+        assert "restore a backup" in refusal.value.message
+    else:
+        assert refusal.value.code == "LIFEBOOK_UNAVAILABLE"
     assert (path.read_bytes() if path.exists() else None) == content
 
 

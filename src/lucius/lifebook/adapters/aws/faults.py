@@ -29,6 +29,7 @@ BUSY = frozenset({
     # As reasons of a cancelled transaction:
     "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded",
 })  # fmt: skip
+MISSING = frozenset({"ResourceNotFoundException", "NonExistentQueue", "QueueDoesNotExist"})
 MALFORMED = frozenset({
     "ValidationException", "ValidationError", "SerializationException",
     "ItemCollectionSizeLimitExceededException", "InvalidParameterValue", "InvalidMessageContents",
@@ -75,4 +76,6 @@ def fault(error: Exception, doing: str) -> LuciusError:
     # A token is used for one write only: whoever finds it taken was there before, and did not hear.
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or code == "IdempotentParameterMismatchException":
         return AnswerLostError(text, code=CODE)
+    if code in MISSING:
+        text = f"{text}; deploy/aws makes it, or `lucius lifebook provision` on a double"
     return Unavailable(text, code=CODE)

@@ -92,6 +92,12 @@ def open_file(path: str) -> apsw.Connection:
 
 def unavailable(path: str, error: BaseException) -> Unavailable:
     """What a caller is told when the file cannot be read or written."""
+    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+        return Unavailable(
+            f"The lifebook file {path} is damaged ({error}); restore a backup, or serve jobs alone with "
+            "LUCIUS_LIFEBOOK_BACKEND=off",
+            code="LIFEBOOK_DAMAGED",
+        )
     return Unavailable(
         f"The lifebook file {path} is locked, full or unreadable ({type(error).__name__}: {error}); "
         "nothing was changed, try again later",
