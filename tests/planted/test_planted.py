@@ -22,10 +22,14 @@ from tests.planted.temporal_catalogue import TEMPORAL, TEMPORAL_CATALOGUE
 SOURCE = Path(lucius.__file__).parent
 ROOT = Path(__file__).parents[2]
 LONGEST = 120.0
-#: One for each trap of the temporal engine in every run, all of them at length.
-FIRST = tuple({plant.trap: plant for plant in reversed(TEMPORAL_CATALOGUE)}.values())
-OTHERS = tuple(plant for plant in TEMPORAL_CATALOGUE if plant not in FIRST)
-PLANTS = CATALOGUE + SDK_CATALOGUE + FIRST + LIFEBOOK_CATALOGUE
+#: One for each trap of the temporal engine and of lifebook runs in every run, all of them at length.
+FIRST = tuple(
+    plant
+    for catalogue in (TEMPORAL_CATALOGUE, LIFEBOOK_CATALOGUE)
+    for plant in {plant.trap: plant for plant in reversed(catalogue)}.values()
+)
+OTHERS = tuple(plant for plant in TEMPORAL_CATALOGUE + LIFEBOOK_CATALOGUE if plant not in FIRST)
+PLANTS = CATALOGUE + SDK_CATALOGUE + FIRST
 SURROUNDINGS = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "LUCIUS_TEST_PATIENCE": "8",
