@@ -24,8 +24,8 @@ DATA ?= ./data
 
 # Extra words for pytest: `make test ARGS="tests/core -x"`; with `-n0` among them it is one process.
 ARGS ?=
-# Tests wait for much of their time, so two processes share them, a file at a time, the longest first.
-SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
+# Tests wait for much of their time, so three processes share them, a file at a time, the longest first.
+SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo up test check lint types imports format bench proof docs lock clean setup parts lambda
