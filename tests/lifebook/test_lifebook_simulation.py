@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import warnings
 
 import pytest
@@ -19,54 +16,28 @@ from lucius.testing.lifebook.simulation_plan import POLICY, PRICE, REFUSED, UNHE
 from lucius.testing.lifebook.simulation_steps import Behaviour, Steps
 from lucius.testing.lifebook.simulation_world import Life, World
 from lucius.testing.simulation.loop import nap
-from tests.cores import share
+from tests.simulation.searching import as_many, check_replay, search
 
 SCHEDULES = 250
 MANY = 20_000
 MODULE = "lucius.testing.lifebook.simulation"
 
 
-def search(first: int, schedules: int) -> None:
-    """Run so many seeds, spread over the cores; a seed that breaks a promise is told with its replay."""
-    workers = share()
-    each = -(-schedules // workers)
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-m", MODULE, "--seed", str(seed), "--schedules", str(each)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed in range(first, first + each * workers, each)
-    ]
-    told = [child.communicate()[0] for child in children]
-    assert [child.returncode for child in children] == [0] * workers, "\n".join(told)
-    assert all(f"{each} schedules, 0 with a broken promise" in words for words in told)
-
-
 def test_no_schedule_breaks_a_promise() -> None:
     """Crashes, lost answers, lost and doubled messages, outages: every promise holds, all runs end."""
-    search(0, SCHEDULES)
+    search(MODULE, 0, SCHEDULES)
 
 
 @pytest.mark.proof
 def test_no_schedule_of_very_many_breaks_a_promise() -> None:
     """The same with seeds that no other run has used."""
-    search(SCHEDULES, int(os.environ.get("LUCIUS_SCHEDULES", MANY)))
+    search(MODULE, SCHEDULES, as_many(MANY))
 
 
 @pytest.mark.parametrize("seed", [3, 21])
 def test_a_seed_always_goes_the_same_way(seed: int) -> None:
     """A seed that failed can be replayed: the same seed gives the same story, in another process too."""
-    here = run_schedule(seed)
-    there = subprocess.run(
-        [sys.executable, *here.replay.split()[1:]],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONHASHSEED": "99"},
-    )
-    assert there.stdout == f"{here}\n"
-    assert here == run_schedule(seed)
+    check_replay(run_schedule, seed)
 
 
 class OneBadCall:
