@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from lucius.errors import Unavailable
 from lucius.ports.duties import Report
-from lucius.runtime.at_work import CALM, _repeat
+from lucius.runtime.at_work import CALM, repeat
 from lucius.runtime.state import State
 from lucius.telemetry.metrics import Metrics
 
@@ -43,7 +43,7 @@ IDLE = Report(duty="scripted")
 async def said(duty: Script, metrics: Metrics) -> list[Any]:
     """What is written while the script is played."""
     with capture_logs() as lines:
-        working = asyncio.create_task(_repeat(duty, metrics, State()))
+        working = asyncio.create_task(repeat(duty, metrics, State()))
         await asyncio.wait_for(duty.through.wait(), 30)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)

@@ -34,7 +34,7 @@ async def work(process: Process) -> None:
         for run in process.background:
             group.create_task(_whole(run))
         for duty in process.duties:
-            group.create_task(_repeat(duty, process.metrics, process.state))
+            group.create_task(repeat(duty, process.metrics, process.state))
         if isinstance(process, Lucius) and process.beside is not None:
             group.create_task(_stand_by(process.beside))
         if process.driver is not None:
@@ -79,14 +79,14 @@ async def _lead(driver: Driver, process: Process) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(driver.sender.run())
         for duty in driver.led:
-            group.create_task(_repeat(duty, process.metrics, process.state))
+            group.create_task(repeat(duty, process.metrics, process.state))
 
 
 CALM = 5
 """Rounds that found nothing to do after which a duty counts as done again: what failed may be at rest."""
 
 
-async def _repeat(duty: Duty, metrics: Metrics, state: State) -> None:
+async def repeat(duty: Duty, metrics: Metrics, state: State) -> None:
     """A duty round after round; one that cannot be done now is tried again next time, which is said once."""
     log = structlog.get_logger("lucius.duties").bind(duty=duty.name)
     hindered: str | None = None

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from lucius.errors import Invalid, LuciusError
+from lucius.errors import Invalid
 from lucius.runtime import nature
+from lucius.runtime.at_work import repeat
 from lucius.runtime.building.lifebook import Lifebook, open_lifebook
 from lucius.runtime.building.storage import make_room
 from lucius.runtime.building.watching import open_watching
+from lucius.runtime.state import State
 from lucius.security.redaction import redact
 from lucius.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
-    from lucius.ports.duties import Duty
     from lucius.runtime.settings import Settings
+    from lucius.telemetry.metrics import Metrics
 
 _log = structlog.get_logger("lucius.lifebook")
 
@@ -39,7 +41,7 @@ async def work(settings: Settings, *, announce: Callable[[str], None] | None = N
             code="BAD_SETTINGS",
         )
     signals = _Signals()
-    working = asyncio.create_task(_all(lifebook))
+    working = asyncio.create_task(_all(lifebook, watching.metrics))
     stopping = asyncio.create_task(signals.first.wait())
     if announce is not None:
         announce(", ".join(workflow.workflow_id for workflow in lifebook.desk.registry.all()))
@@ -90,25 +92,9 @@ async def _drain(lifebook: Lifebook, patience: float, signals: _Signals) -> None
     await asyncio.gather(insisted, return_exceptions=True)
 
 
-async def _all(lifebook: Lifebook) -> None:
+async def _all(lifebook: Lifebook, metrics: Metrics) -> None:
     async with asyncio.TaskGroup() as group:
         if lifebook.poller is not None:
             group.create_task(lifebook.poller.run())
         for duty in lifebook.duties:
-            group.create_task(_repeat(duty))
-
-
-async def _repeat(duty: Duty) -> None:
-    """Round after round; what cannot be done now is tried again, which is said once."""
-    hindered: str | None = None
-    while True:
-        try:
-            more = (await duty.run_once()).more
-            hindered = None
-        except LuciusError as error:
-            more = False
-            if error.code != hindered:
-                _log.warning("duty put off", duty=duty.name, code=error.code, reason=error.message)
-                hindered = error.code
-        if not more:
-            await nature.sleep(duty.interval)
+            group.create_task(repeat(duty, metrics, State()))
