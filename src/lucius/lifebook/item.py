@@ -1,4 +1,4 @@
-"""A run as an item: the contract's names and types, and ours beside them.
+"""A run as an item, and an event as analytics reads it: the contract's names and types, ours beside them.
 
     contract   times are ISO-8601 with milliseconds and `Z`, `ttl_at` is seconds since the epoch, credits are
                numbers of credits (`Decimal`), everything that counts is an integer
@@ -19,10 +19,11 @@ from typing import Any
 import msgspec
 
 from lucius.errors import Broken, Invalid
+from lucius.lifebook.core.events import RunEvent
 from lucius.lifebook.core.keys import KeySpace, unique_id
 from lucius.lifebook.core.run import MOST_ATTEMPTS, Lock, Run, StepPlan
 from lucius.lifebook.core.states import TERMINAL, Status, TriggerType
-from lucius.lifebook.core.wallet import hundredths_of
+from lucius.lifebook.core.wallet import PER_CREDIT, hundredths_of
 from lucius.wire.timestamps import iso, parse_iso
 
 UNWRITTEN = 0
@@ -151,3 +152,12 @@ def _time(item: Mapping[str, Any], name: str) -> int | None:
 def _whole(item: Mapping[str, Any], name: str) -> int | None:
     number = item.get(name)
     return None if number is None else int(number)
+
+
+def detail_of(event: RunEvent) -> dict[str, Any]:
+    """An event as analytics reads it, from a bus or a file: ISO-8601 times, credits as a number, no nulls."""
+    detail: dict[str, Any] = msgspec.to_builtins(event)
+    whole, rest = divmod(event.credits_spent, PER_CREDIT)
+    detail["credits_spent"] = event.credits_spent / PER_CREDIT if rest else whole
+    detail |= {name: iso(at) for name in _TIMES if (at := detail.get(name)) is not None}
+    return {name: value for name, value in detail.items() if value is not None}

@@ -10,20 +10,9 @@ import structlog
 
 from lucius.errors import Unavailable
 from lucius.lifebook.core.events import RunEvent
-from lucius.lifebook.core.wallet import PER_CREDIT
-from lucius.wire.timestamps import iso
+from lucius.lifebook.item import detail_of
 
 _log = structlog.get_logger("lucius.lifebook")
-
-
-def shown(event: RunEvent) -> dict[str, object]:
-    """An event as analytics reads it: ISO-8601 times, credits as numbers."""
-    plain: dict[str, object] = msgspec.to_builtins(event)
-    for name in ("created_at", "started_at", "completed_at"):
-        at = getattr(event, name)
-        plain[name] = None if at is None else iso(at)
-    plain["credits_spent"] = event.credits_spent / PER_CREDIT
-    return plain
 
 
 class JournalAnalytics:
@@ -35,7 +24,7 @@ class JournalAnalytics:
 
     async def tell(self, event: RunEvent) -> None:
         """One line; it is on the disk when this returns."""
-        line = shown(event)
+        line = detail_of(event)
         if self._path is not None:
             try:
                 _append(self._path, msgspec.json.encode(line) + b"\n")

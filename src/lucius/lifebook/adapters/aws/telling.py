@@ -14,10 +14,7 @@ from lucius.errors import Unavailable
 from lucius.lifebook.adapters.aws.faults import CODE, mapped
 from lucius.lifebook.adapters.aws.names import EVENT_BUS, EVENT_SOURCE
 from lucius.lifebook.core.events import RunEvent
-from lucius.lifebook.core.wallet import PER_CREDIT
-from lucius.wire.timestamps import iso
-
-_TIMES = ("created_at", "started_at", "completed_at")
+from lucius.lifebook.item import detail_of
 
 
 class EventBridgeAnalytics:
@@ -46,12 +43,3 @@ class EventBridgeAnalytics:
 
     async def close(self) -> None:
         """Nothing: whoever opened the client closes it."""
-
-
-def detail_of(event: RunEvent) -> dict[str, Any]:
-    """An event as others read it: times in ISO-8601, credits as a number, nothing that is absent."""
-    detail: dict[str, Any] = msgspec.to_builtins(event)
-    whole, rest = divmod(event.credits_spent, PER_CREDIT)
-    detail["credits_spent"] = event.credits_spent / PER_CREDIT if rest else whole
-    detail |= {name: iso(detail[name]) for name in _TIMES if detail[name] is not None}
-    return {name: value for name, value in detail.items() if value is not None}
